@@ -1,6 +1,7 @@
-"""Stores of tasks: one over Redis, and two made of it, in memory and with PostgreSQL beside it.
+"""Stores of tasks: over Redis, in memory, and over Redis with PostgreSQL beside it. The first is the base of the
+others.
 
-`Store` is a name for types alone. When a module runs it is `object`: the class would import Redis's library.
+`Store` is a name for type annotations only. At run time it is `object`, because the class would import Redis's library.
 """
 
 from __future__ import annotations

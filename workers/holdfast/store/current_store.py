@@ -1,5 +1,5 @@
-"""Opens stores: over Redis, or over Redis and PostgreSQL. Some code gets another one than it names: that of the test
-that runs, or of its worker."""
+"""Opens stores: over Redis, or over Redis and PostgreSQL. In a test, all code gets the store of the test instead. In a
+worker, handlers can get the store of the worker."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_store(settings: RedisSettings, database: PostgresSettings | None = None) -> AsyncGenerator[Store, None]:
-    """Open a store over Redis; its connections are made when first used and closed at the end.
+    """Open a store over Redis. Its connections are made when first used, and closed at the end.
 
-    With `database` PostgreSQL keeps its tasks, too: producers and stewards pass it, workers do not need it. In a test
-    it is the store that stands in for all others.
+    With `database` PostgreSQL keeps its tasks, too: producers and stewards pass it, workers do not need it. In a test,
+    the test's store is given instead.
     """
     if (standing_in := substitute(settings.queue)) is not None:
         yield standing_in
@@ -48,7 +48,7 @@ def make_store(settings: RedisSettings, database: PostgresSettings | None = None
 
 
 def ledger_of(store: Store) -> PostgresStore | None:
-    """The same store, as one whose tasks PostgreSQL keeps, too; None if it does not."""
+    """The store as a PostgresStore; None if PostgreSQL does not keep its tasks."""
     return cast("PostgresStore", store) if store.with_ledger else None
 
 
@@ -60,10 +60,10 @@ _standing_in: dict[int, tuple[str, Store]] = {}  # by process, because forks hav
 
 @contextmanager
 def standing_in(store: Store, queue: str) -> Generator[None]:
-    """Give this store to all code of this process while the block runs. Raises StoreRefusedError if another one stands
-    in."""
+    """Give this store to all code of this process while the block runs. Raises StoreRefusedError if another store is
+    given already."""
     if substituted():
-        raise StoreRefusedError("a broker of a test is open already: one test has one broker")
+        raise StoreRefusedError("a test broker is open already; a test can have only one: use it, or close it first")
     _standing_in[os.getpid()] = (queue, store)
     try:
         yield
@@ -72,17 +72,17 @@ def standing_in(store: Store, queue: str) -> Generator[None]:
 
 
 def substituted() -> bool:
-    """True while a store of a test stands in for all others in this process."""
+    """True while all code of this process gets the store of a test."""
     return os.getpid() in _standing_in
 
 
 def substitute(queue: str) -> Store | None:
-    """The store that stands in for the one of this queue; None outside of a test. Raises StoreRefusedError for another
-    queue than the test's."""
+    """The store of the test, in place of the one of this queue; None outside of a test. Raises StoreRefusedError if the
+    test has another queue."""
     of_test, store = _standing_in.get(os.getpid(), (queue, None))
     if queue != of_test:
         raise StoreRefusedError(
-            f"queue {queue}: the broker of this test has queue {of_test}: name the same in both settings"
+            f"queue {queue}: the broker of this test has queue {of_test}; name the same queue in both settings"
         )
     return store
 
@@ -95,7 +95,8 @@ def substitute(queue: str) -> Store | None:
 
 @dataclass(frozen=True, slots=True)
 class CurrentStore:
-    """`store`: the store in memory, for the worker's event loop. None: open one from `settings`."""
+    """The store of the worker that runs this code. `store`: the store in memory, for the worker's event loop; None: the
+    caller opens one from `settings`."""
 
     settings: Settings
     store: Store | None = None
@@ -106,13 +107,14 @@ _of_process: CurrentStore | None = None
 
 
 def belong_to_process(settings: Settings, in_memory: Store | None = None) -> None:
-    """Make this process a worker with these settings."""
+    """Note that this process is a worker with these settings."""
     global _of_process
     _of_process = CurrentStore(settings, in_memory)
 
 
 def belong_to_context(settings: Settings, store: Store) -> None:
-    """Make this context that of a worker with these settings; tasks begun in it inherit it."""
+    """Note that this context belongs to a worker with these settings. Asyncio tasks that are started in this context
+    inherit this."""
     _of_context.set(CurrentStore(settings, store if settings.scheduler_type == "memory" else None))
 
 

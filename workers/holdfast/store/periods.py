@@ -1,7 +1,7 @@
 """Adds up the rollups of a period: days, hours, ten minutes and minutes, the longest that fit.
 
-If a rollup is missing, the shorter ones in its place are read: the last minutes, for example, are not packed yet. A
-time without deliveries has no rollups at all.
+If a rollup is missing, the shorter ones in its place are read. For example, the last minutes are not packed yet. A time
+without deliveries has no rollups at all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holdfast.core.statistics import in_all, only
 if TYPE_CHECKING:
     from holdfast.store import Store
 
-PARTS = 28  # of a long period, at least: thirty days are read by days
+PARTS = 28  # a long period is read in at least so many parts: thirty days by days
 
 
 class Step(NamedTuple):

@@ -68,8 +68,8 @@ _SESSION = {"application_name": "holdfast", "idle_in_transaction_session_timeout
 
 
 class Database:
-    """`transaction` gives a connection whose work is committed or rolled back as a whole; raises only errors of our
-    tree."""
+    """The connections of this process to one database. `transaction` gives a connection whose work is committed or
+    rolled back as a whole. Raises only Holdfast's errors."""
 
     def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings

@@ -49,7 +49,7 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
                     return answer
             except StoreUnavailableError as error:
                 raise StoreUnavailableError(_kept(what, str(error))) from error
-            why = "Redis is another one, or is being rebuilt"
+            why = "this Redis does not follow PostgreSQL, or is being rebuilt"
         raise StoreUnavailableError(_kept(what, why))
 
     async def _wait_turn(self, names: Sequence[str], request: int, ours: Sequence[int] = ()) -> bool:
@@ -113,7 +113,8 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
                         await self._try(self.redis_ledger.restore(epoch, ended))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
-        """None if the steward must do it later: Redis is away, full, or another one."""
+        """Await a call of Redis. Returns None if the steward must make it later: Redis is away, full, or does not
+        follow this ledger."""
         try:
             return await giving
         except StoreError:
@@ -211,7 +212,8 @@ def _told(receipt: Receipt) -> Receipt:
 
 
 def _receipt(entry: requests.Entry, verb: str) -> Receipt:
-    """The answer from the ledger's knowledge of the task, or for a request that waits to be given."""
+    """The receipt for an entry that is not given to Redis now: what the ledger knows of the task, else NEW or
+    PENDING."""
     waits = Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
     return Receipt(entry.word or waits, entry.submission.task_id)
 

@@ -122,7 +122,7 @@ class CountedBatches:
 
 
 class Rebuild:
-    """`where`: the URL of the database, without its password."""
+    """Rebuilds a Redis from the ledger, step by step. `where`: the URL of the database, without its password."""
 
     def __init__(self, queue: str, where: str, redis: RedisLedger, ingesting: Ingestion) -> None:
         self._name = queue
@@ -132,7 +132,7 @@ class Rebuild:
         self._counted = CountedBatches("")
 
     async def begin(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
-        """Begin a new epoch, as Redis has lost data."""
+        """Begin a new epoch, because Redis has lost data."""
         only_events = look.word is Memory.MISSED
         await requests.give_again(sql, self._name)
         await kept_settings.lost(sql, self._name, only_events=only_events)
@@ -184,7 +184,7 @@ class Rebuild:
 
     async def _bound(self, sql: Any, queue: Queue) -> Queue:
         if queue.since_ms > 0 or (queue.since_ms == NOBODY_KNOWS and await self._redis.holds_an_epoch()):
-            await self._redis.hold()  # it was set back: what had ended may wait there
+            await self._redis.hold()  # it was set back: tasks that had ended may wait there
         await self._redis.begin_rebuild(queue.epoch)
         await self._put_settings_back(queue, await kept_settings.before_tasks(sql, self._name, queue.since_ms))
         await deliver.give_changes(sql, self._name, self._redis, queue.epoch, of="rules|")
@@ -224,8 +224,8 @@ class Rebuild:
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
 
     async def _remove(self, sql: Any, queue: Queue) -> Queue:
-        """Remove tasks again that were removed since then. By now their children are back, and know of their parents'
-        end."""
+        """Remove tasks again that were removed after the moment to which Redis was set back. By now their children are
+        back, and know of their parents' end."""
         page, cursor = await tasks.removals_since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
         if not page:
             await self._redis.release()
@@ -256,7 +256,7 @@ class Rebuild:
         reached(Point.RESTORED)
 
     async def _sweep(self, sql: Any, queue: Queue) -> Queue:
-        if not queue.cursor:  # events from here on are followed
+        if not queue.cursor:  # the ledger follows the events from here on
             last = (await self._redis.dump([])).last
             queue = replace(queue, position=last, witness=last)
         cursor, ids = await self._redis.known(queue.cursor, KEYS)

@@ -90,7 +90,7 @@ class LedgerTasks(LedgerPart, RedisTasks):
         return TaskIds((*found.ids, *remembered), found.cursor)
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
-        """A task that only the ledger remembers is put back into Redis first."""
+        """Retry a task. If only the ledger remembers it, it is put back into Redis first."""
         answer = await super().retry(task_id, reason, change)
         if answer.word is not TaskObstacle.UNKNOWN:
             return answer

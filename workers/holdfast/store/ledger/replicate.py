@@ -31,7 +31,7 @@ LOOK = 1.0  # seconds between two looks for requests that were given and whose e
 
 
 class Replication:
-    """`redis`: the Redis that is replicated."""
+    """Replicates one Redis to PostgreSQL, round by round. `redis`: this Redis."""
 
     def __init__(self, queue: str, database: Database, redis: RedisLedger) -> None:
         self._name = queue
@@ -176,7 +176,8 @@ def epoch_of(queue: Queue | None) -> str:
 
 
 class LedgerPart(RedisPart):
-    """The base of the parts of the store that PostgreSQL has a say in; PostgresStore makes what they share."""
+    """The base of those parts of the store that also use PostgreSQL. PostgresStore makes the objects that they
+    share."""
 
     database: Database
     redis_ledger: RedisLedger

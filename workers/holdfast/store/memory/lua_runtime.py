@@ -24,17 +24,18 @@ def sha1hex(raw: bytes) -> bytes:
 
 
 def unpack(raw: bytes, new: New) -> Table:
-    """cmsgpack.unpack"""
+    """Do what cmsgpack.unpack does."""
     return _as_lua(msgspec.msgpack.decode(raw), new)
 
 
 def decode(raw: bytes, new: New) -> Table:
-    """cjson.decode; raises for invalid JSON. A number too large for it is infinite, as on a server."""
+    """Do what cjson.decode does. Raises for invalid JSON. A number that is too large becomes infinite, as on a
+    server."""
     return _as_lua(json.loads(raw.decode(), parse_int=float), new)
 
 
 def encode(value: Any) -> bytes:
-    """cjson.encode"""
+    """Do what cjson.encode does."""
     return json.dumps(_as_json(value)).encode()
 
 

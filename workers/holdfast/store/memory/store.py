@@ -100,7 +100,7 @@ _AT_ONCE = {"BLPOP": "LPOP", "BRPOP": "RPOP", "BLMOVE": "LMOVE"}
 
 
 class CommandClient:
-    """Yields to the event loop with each command, so that no caller starves the others."""
+    """A client of the key space. Each command yields to the event loop, so that no caller starves the others."""
 
     def __init__(self, engine: KeySpace) -> None:
         self._engine = engine
@@ -198,7 +198,8 @@ class MemoryStore(RedisStore):
         return await self._in_steps(super().submit, submissions)
 
     async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
-        """Tasks that wait for others are not counted yet: when these have ended more may wait than the limit."""
+        """Submit tasks. Those that wait for parents are not counted yet, so after the parents' end more tasks may wait
+        than the limit."""
         return await self._in_steps(super().submit_with_options, submissions)
 
     async def _in_steps(
@@ -254,5 +255,7 @@ async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
     """
     if _served and queue not in _served:
         [served] = _served
-        raise StoreRefusedError(f"this process serves queue {served} in memory, not {queue}: give that queue_name")
+        raise StoreRefusedError(
+            f"this process serves queue {served} in memory, not {queue}: set queue_name to {served}"
+        )
     yield _served.get(queue) or MemoryStore(queue)

@@ -13,14 +13,14 @@ from holdfast.store.redis.connection import RedisPart
 
 KEYS_SAMPLED = 1000
 PAGE_OF_INDEXES = 1000  # keys looked at in one call
-MOST_OF_ONE = 100  # browsers of one owner that are logged in to the dashboard
+MOST_OF_ONE = 100  # logins of one owner to the dashboard
 
 
 class RedisAdmin(RedisPart):
     """The calls of operators about tasks and workers as a whole. All processes of the dashboard see the same logins."""
 
     async def counts(self) -> Counts:
-        """The queue in numbers: tasks by state, entries by lane, and what has happened since the beginning."""
+        """The queue in numbers: tasks by state, entries by lane, and counts of events since the queue began."""
         states, lanes, (dead, solo, unreadable, workers, oldest), counters = await self._run("counts", self._keys.queue)
         by_state = dict.fromkeys(State, 0) | {State(name): int(n) for name, n in decode.pairs(states)}
         since_ever = {name: int(n) for name, n in decode.pairs(counters)}
@@ -60,7 +60,7 @@ class RedisAdmin(RedisPart):
         return decode.worker_record(incarnation, fields, running, beat_ago_ms)
 
     async def peek_entries(self, lane: str, limit: int) -> list[bytes]:
-        """The first entries of a lane, which stay there."""
+        """The first entries of a lane. They stay in the lane."""
         list_, name = self._keys.lane(lane), self._keys.name(lane)
         if await self._command("SISMEMBER", self._keys["turned"], name):
             behind: list[bytes] = await self._command("LRANGE", list_, -limit, -1)
@@ -79,7 +79,8 @@ class RedisAdmin(RedisPart):
         return KeyCount(size, -(-size * ours // looked_at) if looked_at else 0)
 
     async def _put_indexes_back(self) -> None:
-        """Rebuild the queue's indexes from the records of tasks, if another program has deleted one (see mend.lua)."""
+        """Rebuild the queue's indexes from the records of tasks, if another program has deleted an index (see
+        mend.lua)."""
         _, more = await self._run("mend", PAGE_OF_INDEXES, "again")
         while more:
             _, more = await self._run("mend", PAGE_OF_INDEXES)
@@ -87,9 +88,11 @@ class RedisAdmin(RedisPart):
     async def strays(
         self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
     ) -> Strays:
-        """Working tasks whose owner is dead, unknown, or silent for so long, among the next `page` keys ('' to begin).
+        """Find working tasks whose owner is dead, unknown, or silent for `silence_ms`, among the next `page` keys.
+        `cursor`: '' to begin.
 
-        With `put_back` they go back to the heads of their lanes, uncharged, and their owners are declared dead.
+        With `put_back` the tasks go back to the heads of their lanes, and no crash is counted for them. Their owners
+        are declared dead.
         """
         if put_back and not cursor:
             await self._put_indexes_back()
@@ -99,8 +102,8 @@ class RedisAdmin(RedisPart):
         return Strays(strays, "" if following == b"0" else following.decode())
 
     async def begin_web_session(self, session: str, now_ms: int, until_ms: int) -> None:
-        """Keep a session. Sessions that have ended by now are deleted. If the owner has more than 100, those that end
-        first are deleted. `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
+        """Keep a login to the dashboard, and delete logins that have ended. If the owner has more than 100, those that
+        end first are deleted. `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
         await self._command("ZREMRANGEBYSCORE", self._keys["web_sessions"], "-inf", now_ms)
         await self._command("ZADD", self._keys["web_sessions"], until_ms, session)
         begun: list[bytes] = await self._command("ZRANGE", self._keys["web_sessions"], 0, -1)
@@ -110,9 +113,9 @@ class RedisAdmin(RedisPart):
             await self._command("ZREM", self._keys["web_sessions"], *surplus)
 
     async def end_web_session(self, session: str) -> None:
-        """Forget the session: the browser is logged out."""
+        """Delete the login: the browser is logged out."""
         await self._command("ZREM", self._keys["web_sessions"], session)
 
     async def has_web_session(self, session: str) -> bool:
-        """True until the session is ended or forgotten."""
+        """True until the login is ended or deleted."""
         return await self._command("ZSCORE", self._keys["web_sessions"], session) is not None

@@ -20,8 +20,8 @@ class RedisBatches(RedisPart):
         return batch_record(batch_id, answer) if answer else None
 
     async def batches(self, limit: int, cursor: str = "", beginning: str = "") -> BatchPage:
-        """A page of batches, the latest first: those among `limit` whose ids begin so. It is taken by rank: while
-        batches come and go a page may repeat or miss one."""
+        """A page of batches, the latest first: those of the next `limit` batches whose ids begin with `beginning`.
+        While batches come and go, a page may repeat or miss one."""
         start, found, unreadable = read_position(cursor), list[BatchRecord](), list[str]()
         total, ids = await self._run("batch_list", start, limit, beginning)
         for batch_id in (each.decode(errors="backslashreplace") for each in ids):
@@ -35,7 +35,7 @@ class RedisBatches(RedisPart):
         return BatchPage(tuple(found), str(following) if following < total else "", tuple(unreadable))
 
     async def batch_tasks(self, batch_id: str, after: int, limit: int) -> tuple[tuple[BatchTask, ...], bool]:
-        """The tasks at the `limit` places behind `after`, in order; True if there are places behind these."""
+        """The tasks at the `limit` places after the place `after`, in order; and True if there are further places."""
         more, rows = await self._ask("batch_tasks", batch_id, after, limit)
         return tuple(map(_task, rows)), more == 1
 
@@ -49,13 +49,13 @@ class RedisBatches(RedisPart):
         return Canceled(word.decode(), tasks, left)
 
     async def look_at_batches(self, limit: int) -> tuple[int, int | None]:
-        """Count ends that were not counted yet, among at most `limit` open tasks of one batch. Returns how many were
-        counted, and milliseconds until there is more to look at (None: no batch is open)."""
+        """Count ends that were missed, among at most `limit` open tasks of one batch. Returns how many were counted,
+        and milliseconds until there is more to look at (None: no batch is open)."""
         counted, wait = await self._run("batch_look", limit)
         return counted, None if wait < 0 else wait
 
     async def _ask(self, name: str, batch_id: str, *args: Value) -> Any:
-        """The answer of an operation about one batch."""
+        """The answer of an operation about one batch. Raises UnreadableRecordError if the batch is damaged."""
         answer = await self._run(name, batch_id, *args)
         if answer == DAMAGED.encode():
             raise _damaged(batch_id)
@@ -63,7 +63,7 @@ class RedisBatches(RedisPart):
 
 
 def batch_record(batch_id: str, answer: Sequence[Any]) -> BatchRecord:
-    """Raises UnreadableRecordError if a fact is missing or has an impossible value."""
+    """Decode the record of a batch. Raises UnreadableRecordError if a fact is missing or has an impossible value."""
     flat, counts, now = answer
     facts = {name: value.decode(errors="replace") for name, value in pairs(flat)}
     try:

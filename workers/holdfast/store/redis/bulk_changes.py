@@ -21,7 +21,7 @@ class RedisBulkChanges(RedisPart):
     """The calls about bulk changes: one verb for all tasks that a filter finds, carried out in steps."""
 
     async def begin_bulk(self, change: BulkChange) -> BulkChange:
-        """Keep it, with the store's time as its beginning. The last 100 are kept."""
+        """Keep a new change, which begins at the store's present time. The last 100 changes are kept."""
         now = await self.clock_ms()  # the clock that accepts tasks: a change touches what was accepted before it began
         begun = replace(change, begun_ms=now, told_ms=now)
         facts = msgspec.to_builtins(begun) | {"wanted": msgspec.json.encode(begun.wanted)}
@@ -31,19 +31,19 @@ class RedisBulkChanges(RedisPart):
         return begun
 
     async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
-        """Keep the progress of a step and add its counts, also for a run that was stopped meanwhile. False if no step
-        should follow: the change is done, was stopped, or another run goes on with it."""
+        """Keep the progress of a step, and add its counts, also if the run was stopped meanwhile. False if no step
+        should follow: the change is done, was stopped, or another run continues it."""
         key = self._keys["bulk_change"] + after.change_id
         run, state = await self._command("HMGET", key, "run", "state")
         if run is None:
             return False
-        for name in _COUNTS:  # added, as the next run may have begun with what was known before this step
+        for name in _COUNTS:  # added, because another run may have begun with the counts before this step
             if more := getattr(after, name) - getattr(before, name):
                 await self._command("HINCRBY", key, name, more)
         if run != b"%d" % after.run:
             return False
         facts: dict[str, Any] = {name: getattr(after, name) for name in _PLACE} | {"told_ms": await self.clock_ms()}
-        if after.state is BulkState.DONE:  # else a stop that comes now would be overwritten
+        if after.state is BulkState.DONE:  # only then, because a stop may come between the read above and this write
             facts["state"] = after.state
         await self._write_bulk(after.change_id, facts)
         return after.state is BulkState.RUNNING and state == BulkState.RUNNING.encode()
@@ -63,18 +63,18 @@ class RedisBulkChanges(RedisPart):
         if found is None or found.state_at(now) not in {BulkState.STOPPED, BulkState.INTERRUPTED}:
             return None
         run = await self._command("HINCRBY", self._keys["bulk_change"] + change_id, "run", 1)
-        # The step in which an earlier run was cut off may have changed some without a note: this pass is no proof.
+        # An interrupted step may have changed tasks without a note, so a pass without further changes proves nothing.
         await self._write_bulk(change_id, {"state": BulkState.RUNNING, "told_ms": now, "changed_in_pass": 1})
         resumed = await self.bulk_change(change_id)
-        return resumed and replace(resumed, run=run)  # two that resume it at once have different runs
+        return resumed and replace(resumed, run=run)  # two callers that resume a change at once get different numbers
 
     async def bulk_change(self, change_id: str) -> BulkChange | None:
-        """The change as it was noted last; None if it is not known any more."""
+        """The change as it was last written; None if it is unknown."""
         flat = await self._command("HGETALL", self._keys["bulk_change"] + change_id)
         return _read(flat) if flat else None
 
     async def bulk_changes(self, limit: int) -> tuple[BulkChange, ...]:
-        """The last ones, newest first."""
+        """The last changes, newest first."""
         ids = await self._command("ZRANGE", self._keys["bulk_changes"], 0, limit - 1, "REV")
         found = [await self.bulk_change(each.decode()) for each in ids]
         return tuple(change for change in found if change is not None)

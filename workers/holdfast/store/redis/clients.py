@@ -33,10 +33,10 @@ MOST_BLOCKED = 100  # a process blocks in a few calls; more than this is a bug
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """`commands`: for calls that answer at once; a bounded pool that waits for a free connection. `blocking`: for
-    calls that block; the caller bounds each one, and a cancelled call closes its connection. `peeking`: for calls that
-    block on a lane, one for each of MOST_PEEKS lanes. `locator`: finds the server where it may change (Sentinel,
-    Cluster)."""
+    """The clients of one Redis server. `commands`: for calls that answer at once; a bounded pool that waits for a free
+    connection. `blocking`: for calls that block; the caller bounds each call, and a cancelled call closes its
+    connection. `peeking`: for calls that block on a lane, one for each of MOST_PEEKS lanes. `locator`: finds the server
+    where it may change (Sentinel, Cluster)."""
 
     commands: Any
     blocking: Any

@@ -34,8 +34,8 @@ Execute = Callable[..., Awaitable[Any]]
 
 
 class Redirecting:
-    """Wraps the clients of one namespace, and follows redirects of a Cluster. A redirected command was not executed, so
-    sending it on is no retry."""
+    """Wraps the clients of one namespace, and follows redirects of a Cluster. A node that redirects a command has not
+    executed it, so sending the command to the other node is no retry."""
 
     def __init__(self, clients: Clients) -> None:
         assert clients.locator is not None
@@ -44,8 +44,8 @@ class Redirecting:
         self._locator.changed = self._leave
 
     def over(self, execute: Execute) -> Execute:
-        """Runs `execute` and follows MOVED. ASK is not followed, because only some of a script's keys may have moved
-        yet."""
+        """Wrap `execute` so that it follows MOVED. ASK is not followed, because only some of a script's keys may have
+        moved yet."""
 
         async def following(*command: Any) -> Any:
             for _ in range(MOST):
@@ -85,8 +85,8 @@ DAMAGED = "damaged"  # an operation's answer: the key of the task's record has a
 
 
 class Connection:
-    """Calls raise only errors of our tree. `replaced` gives tests other text for parts of the scripts. `clients`:
-    those of the settings if not given."""
+    """The connections of one store to one namespace. Calls raise only Holdfast's errors. `replaced`: other text for
+    parts of the scripts, given by tests. `clients`: by default made from the settings."""
 
     def __init__(
         self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
@@ -131,7 +131,7 @@ class Connection:
                 await self.check_types()
                 await self._check_types_of(str(args[0]) if args else "")
                 raise
-        return await self._evaluate(script, *args)  # as a caller does whose call was cut off
+        return await self._evaluate(script, *args)  # a script may be called again after an error, so this is safe
 
     async def _evaluate(self, script: Script, *args: Value) -> Any:
         with self._explained:
@@ -154,12 +154,12 @@ class Connection:
             await self.command("SCRIPT", "LOAD", self._scripts[name].source)
 
     async def check_types(self) -> None:
-        """Raises StoreRefusedError for the first key of this queue that has another type. Keys that this user may
-        not read are left out."""
+        """Raise StoreRefusedError for the first key of this queue that has another type. Keys that this user may not
+        read are left out."""
         await self._check(self.keys.types, f"queue {self.keys.queue} keeps", ", or use another queue name")
 
     async def _check_types_of(self, task_id: str) -> None:
-        """Check the keys of a task as `check_types` does."""
+        """Check the types of the keys of a task, as `check_types` does."""
         await self._check(self.keys.types_of(task_id), "a task has")
 
     async def _check(self, types: Mapping[str, str], who_has: str, or_else: str = "") -> None:
@@ -172,7 +172,7 @@ class Connection:
                 )
 
     async def refuse_damaged(self, task_id: str, reason: str = "") -> NoReturn:
-        """Raises an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
+        """Raise an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
         await self._check_types_of(task_id)
         flaw = reason.encode() or await self.command("HGET", self.keys["task"] + task_id, "aside")
         why = flaw.decode(errors="backslashreplace") if flaw else "somebody has changed it meanwhile; ask again"
@@ -216,8 +216,8 @@ class Connection:
             return await self._execute_blocking(*args)
 
     def _within(self, seconds: float) -> AbstractContextManager[anyio.CancelScope]:
-        """A time limit for a wait. asyncio's own would drop an answer that has already arrived, if this process was
-        frozen meanwhile."""
+        """A time limit for a wait. asyncio's own limit would drop an answer that has already arrived, if this process
+        was frozen meanwhile."""
         return anyio.fail_after(seconds + self._answer_timeout)
 
     @property

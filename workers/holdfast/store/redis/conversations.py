@@ -15,8 +15,8 @@ class RedisConversations(RedisPart):
     """The calls of an application that keeps its conversations in the task store. Payloads are JSON."""
 
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> KeptNote | State:
-        """Keep a message before its task, or one more message for it, is submitted. The state is that in which the task
-        has ended."""
+        """Keep the first message of a task, or one more, before it is submitted. If the task has ended, returns its
+        state."""
         return decode.known_word(
             _NOTED, task_id, await self._run("conversation_note", task_id, context_id, owner, message)
         )
@@ -107,9 +107,9 @@ class RedisConversations(RedisPart):
         return found
 
     async def pushes(self) -> dict[str, bytes]:
-        """The settings of `push` of all tasks, by task id."""
+        """The notification settings of all tasks, as JSON, by task id."""
         return dict(decode.pairs(await self._command("HGETALL", self._keys["pushes"])))
 
     async def forget_push(self, task_id: str) -> None:
-        """Delete the settings of `push`: the client is notified no more."""
+        """Delete the notification settings of a task: its client is notified no more."""
         await self._command("HDEL", self._keys["pushes"], task_id)

@@ -30,7 +30,7 @@ def pairs(flat: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
-    """Raises UnreadableRecordError if a field is missing or has an impossible value."""
+    """Decode the record of a task. Raises UnreadableRecordError if a field is missing or has an impossible value."""
     try:
         return _task_record(task_id, answer)
     except KeyError as error:
@@ -92,7 +92,8 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
 
 
 def known_word(words: Mapping[str, T], task_id: str, answer: bytes) -> T:
-    """An answer about a task as a value. Raises UnreadableRecordError for another word: a damaged state."""
+    """Decode an answer about a task. Raises UnreadableRecordError for an unknown word, which comes from a damaged
+    state."""
     word = answer.decode(errors="replace")
     if word not in words:
         raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: state {word[:80]!a}")
@@ -100,7 +101,7 @@ def known_word(words: Mapping[str, T], task_id: str, answer: bytes) -> T:
 
 
 def state_of(word: bytes) -> State | None:
-    """A damaged state counts as none."""
+    """The state that a word names; None for a damaged one."""
     known = word.decode(errors="replace")
     return State(known) if known in tuple(State) else None
 
@@ -193,7 +194,7 @@ DIGITS = 15  # of a position
 
 
 def read_cursor(cursor: str) -> str:
-    """The place in a cursor, as the script wrote it: index, score, id. Raises InvalidTaskError."""
+    """Decode the cursor of a list or a search: index, score, id, as the script wrote them. Raises InvalidTaskError."""
     try:
         place = urlsafe_b64decode(cursor.encode()).decode()
     except ValueError:
@@ -209,7 +210,7 @@ def _is_place(place: str) -> bool:
 
 
 def read_position(cursor: str) -> int:
-    """The number of rows listed before, in lists by rank. Raises InvalidTaskError."""
+    """Decode a cursor of a list by rank: the number of rows on the pages before. Raises InvalidTaskError."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= DIGITS):
         raise _strange(cursor)
     return int(cursor or 0)
@@ -239,7 +240,8 @@ def _row(
 
 
 def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
-    """The tasks of these answers, and the ids of unreadable records: one of these must not hide the other tasks."""
+    """The tasks of these answers, and the ids of those whose records cannot be read, so that one of these does not hide
+    the other tasks."""
     tasks: list[TaskRecord] = []
     unreadable: list[str] = []
     for raw, answer in rows:

@@ -50,7 +50,7 @@ def _mistake(error: exceptions.RedisError, text: str, url: str) -> str:
 
 
 def _is_local(error: exceptions.RedisError) -> bool:
-    """True if our pool had no connection left: nothing was sent."""
+    """True if our pool had no free connection: nothing was sent."""
     return isinstance(error, exceptions.MaxConnectionsError) or str(error) == "No connection available."
 
 

@@ -20,7 +20,7 @@ from redis.crc import key_slot
 from redis.exceptions import AuthenticationError, ConnectionError, RedisError, ResponseError  # noqa: A004 - the library's name
 
 Address = tuple[str, int]
-ASKING_TIMEOUT = 2.0  # seconds for one server to say where ours is, before another is asked
+ASKING_TIMEOUT = 2.0  # seconds that one server has to answer where ours is, before the next is asked
 
 
 class FailoverPool(SentinelConnectionPool, BlockingConnectionPool):
@@ -28,7 +28,8 @@ class FailoverPool(SentinelConnectionPool, BlockingConnectionPool):
 
 
 def following_pool(locator: ServerLocator, name: str, options: Mapping[str, Any], *, tls: bool) -> Any:
-    """`name`: the master or the queue to locate; `options`: those of the pool and its connections."""
+    """A pool whose connections go to the server that the locator finds. `name`: the master or the queue to locate;
+    `options`: those of the pool and its connections."""
     kind = SentinelManagedSSLConnection if tls else SentinelManagedConnection
     pool: Any = FailoverPool  # the library types no option
     return pool(name, locator, connection_class=kind, **options)
@@ -55,7 +56,7 @@ class ServerLocator(ABC):
         self._hosts = [host, *(each for each in self._hosts if each != host)]
 
     async def discover_master(self, service_name: str) -> Address:
-        """The address to connect to; the name is the library's."""
+        """The address to connect to. The library calls this method, and gives it its name."""
         master = await self._ask_around(service_name)
         earlier, self.found = self.found, master
         if earlier not in {None, master} and self.changed is not None:
@@ -130,6 +131,6 @@ class ClusterLocator(ServerLocator):
 
 
 def _host(raw: bytes | None) -> str | None:
-    """The host of a node; None if the node does not know its own name, so the name under which we asked counts."""
+    """The host of a node; None if the node does not know its own name. Then the name counts under which we asked it."""
     name = (raw or b"").decode()
     return name if name not in {"", "?"} else None

@@ -30,9 +30,9 @@ CLOSED = "Connection closed by server."  # in the words of the library
 
 
 class CommandProtocol(asyncio.Protocol):
-    """`connection`: a connected one of the library. `answer_timeout`: the longest time in seconds from sending a
-    command to its answer, None for commands that block. `is_spoiled`: a late answer of an earlier command may still
-    come."""
+    """Sends commands over one logged-in connection, and reads their answers. `connection`: a connected one of the
+    library. `answer_timeout`: the longest time in seconds from sending a command to its answer; None for commands that
+    block. `is_spoiled`: a late answer of an earlier command may still come."""
 
     def __init__(self, connection: Any, answer_timeout: float | None) -> None:
         self.connection = connection
@@ -161,7 +161,7 @@ Offer = Callable[[Send | None], None]
 
 
 class CommandBehind:
-    """A command behind one that blocks: the server runs it as soon as that one has ended."""
+    """A command that was sent behind a blocking one. The server runs it as soon as the first one has ended."""
 
     def __init__(self, protocol: CommandProtocol) -> None:
         self._protocol = protocol
@@ -174,21 +174,22 @@ class CommandBehind:
         return self.answer is not None
 
     async def answered(self) -> Any:
-        """Its answer; None if the server does not know its script, and so has not run it."""
+        """The answer of the command; None if the server does not know its script, and so has not run it."""
         try:
             return None if self.answer is None else await self.answer
         except NoScriptError:
             return None
 
     def forget(self) -> None:
-        """Drop its answer: nobody waits for it any more."""
+        """Drop the answer of the command: nobody waits for it any more."""
         if self.answer is not None:
             self.answer.cancel()
 
 
 class FastClient:
-    """`pool`: the library's. `answer_timeout`: the longest time in seconds from sending a command to its answer, None
-    for commands that block. `sent`: called, if set, between the two."""
+    """A Redis client over the library's connection `pool`. `answer_timeout`: the longest time in seconds from sending a
+    command to its answer; None for commands that block. `sent`: called, if set, after a command was sent and before its
+    answer is awaited."""
 
     def __init__(self, pool: Any, answer_timeout: float | None) -> None:
         self.connection_pool = pool
@@ -198,8 +199,8 @@ class FastClient:
         self.sent: Callable[[tuple[Any, ...]], Awaitable[None]] | None = None
 
     async def execute_command(self, *command: Any) -> Any:
-        """The answer; raises the library's errors. If the call ends before its answer, the connection is closed,
-        because the answer may still come on it."""
+        """Send a command and return its answer. Raises the library's errors. If the call ends before the answer, the
+        connection is closed, because the answer may still come on it."""
         packed = _packed(command)
         protocol = self._idle.pop() if self._idle else None
         if protocol is None or not protocol.is_usable:

@@ -26,8 +26,8 @@ class RedisHosts(RedisPart):
     async def halt_host(self, host: str, by: str, reason: str) -> QuietOrder:
         """Make the workers of a host (ALL_HOSTS: of all) claim nothing and make no fires until the halt is ended.
 
-        Processes that end at halts and were started before end. Each halt is new. ValueError where `host` or `by` is
-        empty. A halt is kept like a quiet host, under a name that no host has.
+        A process that ends at halts ends now, if it was started before this halt. Each halt is a new order. Raises
+        ValueError if `host` or `by` is empty. A halt is kept like a quiet host, under a name that no host has.
         """
         if not host.strip() or not by.strip():
             raise ValueError(f"a halt of host {host!r}, said by {by!r}: name a host, or * for all, and who says so")
@@ -40,7 +40,7 @@ class RedisHosts(RedisPart):
         return QuietOrder(word == b"resumed", workers)
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
-        """The orders to claim nothing, halts last; of each kind those for all hosts first."""
+        """The orders to claim nothing: quiet hosts, then halts; of each kind those for all hosts first."""
         marks = pairs(await self._command("HGETALL", self._keys["quiet"]))
         quiet = [_quiet(mark, text.decode(errors="replace")) for mark, text in marks]
         return tuple(sorted(quiet, key=lambda one: (one.is_halt, not one.is_all, one.host)))
@@ -64,7 +64,7 @@ class RedisHosts(RedisPart):
         return None if text is None else read_published(text)
 
     async def published_handlers(self) -> tuple[PublishedHandler, ...]:
-        """All, by their names."""
+        """All published handlers, in the order of their names."""
         found = pairs(await self._command("HGETALL", self._keys["published"]))
         read = [handler for _, text in found if (handler := read_published(text))]
         return tuple(sorted(read, key=lambda handler: handler.name))

@@ -52,18 +52,18 @@ class Dump(NamedTuple):
 
     @property
     def parents(self) -> list[str]:
-        """The parents that it still waits for."""
+        """The parents for which the task still waits."""
         return sorted(tie.decode()[7:] for tie in self.ties if tie.startswith(b"parent|"))
 
     @property
     def amended(self) -> tuple[int, int]:
-        """The epoch and number of its last change after its end (see amendments.lua)."""
+        """The epoch and number of the last change after the task's end (see amendments.lua)."""
         found = _AMENDED.fullmatch(self.text("amended"))
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     @property
     def batch(self) -> str:
-        """The id of its batch, as a task or callback; empty if it has none."""
+        """The id of the batch of which it is a task or the callback; empty if it has none."""
         return self.text("batch").rpartition(" ")[2]
 
     def number(self, field: str) -> int:
@@ -162,7 +162,7 @@ class Restored(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptSetting:
-    """`content`: names and values in turn; the last known ones if it was `removed`."""
+    """A setting that a ledger keeps. `content`: names and values in turn; the last known ones if it was `removed`."""
 
     name: str
     content: tuple[bytes, ...]
@@ -181,7 +181,7 @@ class RedisLedger(RedisPart):
         return EventPage(Memory(word.decode()), position.decode(), more == 1, tasks, now, named, gone, doubted == 1)
 
     async def dump(self, task_ids: Sequence[str]) -> Dumps:
-        """These tasks; unknown ones are left out."""
+        """Read whole tasks; unknown ones are left out."""
         dumps, looked = read_dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids))
         while looked < len(task_ids):
             more, count = read_dumps(await self._run("dump", "", "", PAGE_BYTES, *task_ids[looked:]))
@@ -203,7 +203,7 @@ class RedisLedger(RedisPart):
         return "" if following == b"0" else following.decode(), [each.decode() for each in ids]
 
     async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[tuple[Restored, str]]:
-        """Put tasks back; for each a word and the reason if it is damaged, or OTHER alone."""
+        """Put tasks back. Returns for each a word, and the reason if the task is damaged; or OTHER alone."""
         args = [value for dump in dumps for value in flat(dump)]
         answers = [answer.decode().partition(" ") for answer in await self._run("restore", epoch, *args)]
         return [(Restored(word), reason) for word, _, reason in answers]

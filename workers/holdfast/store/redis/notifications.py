@@ -35,15 +35,16 @@ class Waiter:
         self.error: StoreError | None = None
 
     def confirm(self, name: str) -> None:
-        """Note that the server has confirmed one of its names. After the last one it gets the notice '', which means
-        that the subscription is complete."""
+        """Note that the server has confirmed one of this caller's names. After the last one the caller gets the notice
+        '', which means that the subscription is complete."""
         if name in self.unconfirmed:
             self.unconfirmed.discard(name)
             if not self.unconfirmed:
                 self.notices.append("")
 
     def notify(self, task_id: str, word: bytes) -> None:
-        """Take this notice. A notice only says to look again, so a waiting one stands for the next one, too."""
+        """Keep this notice for the caller. A notice only tells it to look again, so one that still waits stands for the
+        next one, too."""
         if (word != PART or self.heeds_parts) and not (self.notices and self.notices[-1] == task_id):
             self.notices.append(task_id)
 

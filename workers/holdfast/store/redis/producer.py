@@ -116,7 +116,8 @@ class JoinedSubmits:
             following.woken.set()
 
     async def _alone(self, caller: Caller) -> Accepted:
-        """After an error: raise it to all if it concerns all; else submit one by one to find whose it is."""
+        """Answer a caller after an error of its joined call. An error that concerns every caller is raised. Otherwise
+        the submission is sent alone, to find out whether the error is its own."""
         assert caller.error is not None
         if isinstance(caller.error, StoreUnavailableError | StoreFullError):
             raise type(caller.error)(*caller.error.args) from caller.error
@@ -156,7 +157,7 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
 
 
 def submitted_with_options(keys: Keys, s: Submission, *, promised: bool = False) -> tuple[Value, ...]:
-    """A submission as `submit_with_options` takes it. `promised`: a producer was told that it is accepted."""
+    """A submission as arguments of `submit_with_options`. `promised`: a producer was told that it is accepted."""
     return (*submitted(keys, s), _packed(s.options, promised=promised))
 
 

@@ -92,7 +92,7 @@ class RedisReports(RedisPart):
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
     async def note_activity(self, activity: Activity) -> None:
-        """Keep it. The last 10,000 are kept."""
+        """Keep a change for Activity. The last 10,000 are kept."""
         fields = [part for field in _FIELDS for part in (field, getattr(activity, field))]
         fields += [_REFUSED, "1"] if activity.is_refused else []
         await self._command("XADD", self._keys["activity"], "MAXLEN", "~", KEPT, "*", *fields)

@@ -118,7 +118,7 @@ class RedisSchedules(RedisPart):
         return _readable(schedule_id, [] if fields == GONE else fields) if fields else None
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
-        """The next to fire first, those without a next fire last."""
+        """A page of all schedules: those that fire next come first, those without a next fire last."""
         start = read_position(cursor)
         names = await self._command("ZRANGE", self._keys["schedules"], start, start + limit - 1)
         records = [await self._schedule(name.decode()) for name in names]
@@ -167,7 +167,7 @@ def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:
 
 
 def _halts(scope: HaltScope | None) -> tuple[Value, ...]:
-    """The arguments for halts: under such a halt an operation is not carried out."""
+    """The arguments of a script that tell which halts stop the caller."""
     return ("", "") if scope is None else (scope.host, scope.seen)
 
 

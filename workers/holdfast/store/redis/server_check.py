@@ -17,7 +17,7 @@ Info = Mapping[str, str]
 
 
 def info(text: bytes) -> dict[str, str]:
-    """One section of INFO, or all of it."""
+    """The fields of an answer of INFO, by their names."""
     lines = (line.split(":", 1) for line in text.decode(errors="replace").splitlines() if ":" in line)
     return {name: value for name, value in lines if value}
 

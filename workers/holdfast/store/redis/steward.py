@@ -27,7 +27,8 @@ class RedisSteward(RedisPart):
     """The calls of a steward: recovery, due tasks, bells, audit."""
 
     async def vouch(self, incarnations: Sequence[str], host: HostFacts | None = None) -> None:
-        """Extend the leases of workers that the steward's parent has not reported dead, and note about their host."""
+        """Extend the leases of workers that the steward's parent has not reported dead. `host`: facts to note about
+        their host."""
         facts = (host.clock_ms, host.version) if host else ("", "")
         for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
             await self._run("vouch", *facts, *incarnations[first : first + VOUCHED_AT_ONCE])
@@ -43,13 +44,12 @@ class RedisSteward(RedisPart):
         begun: Mapping[str, str] | None = None,
         lost_ms: int | None = None,
     ) -> int:
-        """Declare the incarnation dead and put back its tasks; returns their number. A second call answers 0.
+        """Declare the incarnation dead and put back its tasks; returns their number. A second call returns 0.
         `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order caused the death, and it
-        makes no task a suspect. `begun`: the tasks that it had begun, each with the claim under which it has ended; ''
-        means it runs, and counts under every claim. For claims that had not begun the death does not count. None:
-        unknown; then its oldest claims count as begun, as many as it ran at once. `lost_ms`: how long ago it ended;
-        None: unknown, then its last heartbeat counts.
-        """
+        makes no task a suspect. `begun`: the tasks that it had begun, each with the claim under which its handler has
+        ended; '' means that the handler ran, and counts under every claim. For tasks that had not begun the death does
+        not count. None: unknown; then the tasks claimed first count as begun, as many as it ran at once. `lost_ms`: how
+        long ago it ended; None: unknown, then its last heartbeat counts."""
         named = b"" if begun is None else _pack(dict(begun))
         ago = "" if lost_ms is None else lost_ms
         return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named, ago)

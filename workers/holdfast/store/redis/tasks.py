@@ -110,7 +110,7 @@ class RedisTasks(RedisPart):
         )
 
     async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
-        """As `steps`, without the results; of a task that only the ledger remembers, too."""
+        """The names and sizes of steps, in pages as `steps`. Also for tasks that only the ledger remembers."""
         following, *flat = await self._run("step_names", task_id, first)
         found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return tuple(read_head(*each) for each in found), None if following < 0 else following

@@ -40,7 +40,7 @@ _json = msgspec.json.Encoder().encode
 _NO_SETTLEMENTS = _pack([])
 _STANDINGS = {str(standing).encode(): standing for standing in Standing}
 _VERDICTS = {str(verdict).encode(): verdict for verdict in Verdict}
-_SHORT = 7  # values of a row of a first delivery, of which everything else is as at its beginning
+_SHORT = 7  # values of a short row: a first delivery, whose other values are those of a new task
 _MARK, _END_OF_MARK = b'{"_b":"', b'",'
 _HINTS = {str(kind): kind for kind in HintKind}
 _ADMITTED: dict[str, Accepted | State | LeftInbox] = {str(w): w for w in (*State, *Accepted, *LeftInbox)}
@@ -73,7 +73,8 @@ class RedisWorker(RedisPart):
         await self._run("reconnected", incarnation)
 
     def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes, str, bytes]:
-        """Lanes, names and limits, application and declared schedules."""
+        """The arguments of `register` for what the worker serves: lanes, names and limits, application and declared
+        schedules."""
         if service is None:
             return b"", b"", b"", "", b""
         lanes = [(self._keys.name(lane.name), lane.weight, lane.timeout) for lane in service.lanes]
@@ -209,7 +210,8 @@ class RedisWorker(RedisPart):
 
 
 def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
-    """`control`: the list of this worker's own hints; the others are bells."""
+    """The hint in a popped element; None if nothing was popped. `control`: the list of this worker's own hints; the
+    other lists are bells."""
     if popped is None:
         return None
     key, word = popped
@@ -221,7 +223,8 @@ def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
 
 
 def _operation_in(entry: bytes) -> bytes:
-    """Entries of ours are operations with a mark in front, `{"_b":"<id>:<number>",`; others are operations."""
+    """The operation in an entry. An own entry is an operation with a mark in front, `{"_b":"<id>:<number>",`; a foreign
+    entry is an operation."""
     return b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :] if entry.startswith(_MARK) else entry
 
 

@@ -11,7 +11,7 @@ from holdfast.core.counts import RebuildPhase
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """One row; the columns are described in the migrations."""
+    """The row of a queue. The columns are described in the migrations."""
 
     epoch: str
     phase: RebuildPhase
@@ -47,7 +47,8 @@ class Queue:
 
 
 def first_epoch() -> str:
-    """An epoch is a number and the name of the ledger. Scripts read both: a later epoch has a higher number."""
+    """The first epoch of a new ledger. An epoch is a number and the name of the ledger. Scripts read both: a later
+    epoch has a higher number."""
     return f"1-{uuid4().hex}"
 
 

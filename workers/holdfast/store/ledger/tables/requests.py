@@ -139,7 +139,8 @@ async def given(sql: Any, requests: Sequence[int]) -> None:
 
 
 async def put_off(sql: Any, request: int) -> None:
-    """Let this request wait as if it had just been entered, and with it those for its task that come after it."""
+    """Treat this request, and the later ones for its task, as if they had just been entered, so that others come
+    first."""
     await sql.execute(_PUT_OFF, request)
 
 
@@ -215,7 +216,8 @@ def _digest(one: Submission) -> str:
 
 
 def _same(known: str, one: Submission) -> Accepted:
-    """True if two digests are equal; those of different kinds (own, foreign) are not compared."""
+    """CONFLICT if the digests of two messages with one id differ, else DUPLICATE. Digests of different kinds (own,
+    foreign) are not compared."""
     return Accepted.CONFLICT if known[:1] == "o" and known != _digest(one) else Accepted.DUPLICATE
 
 
