@@ -63,7 +63,7 @@ def _meaning(error: Exception, url: str) -> StoreError:
 
 
 CLOSE_TIMEOUT = 1.0  # seconds
-# A transaction whose process was stopped must not hold up others for ever.
+# A transaction whose process was stopped must not block others for ever.
 _SESSION = {"application_name": "holdfast", "idle_in_transaction_session_timeout": "30000"}  # milliseconds
 
 

@@ -151,7 +151,7 @@ class Replication:
             self._looked = monotonic()
 
 
-# What the parts of a store with a ledger share.
+# Shared by the parts of a store with a ledger.
 
 
 class RebuildingError(StoreUnavailableError):

@@ -25,15 +25,15 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "pending": "pending:",  # list: messages that wait for its next turn
         "left": "left:",  # list: messages that waited when it ended, to be set aside
         "messages": "messages:",  # hash: earlier messages, id to digest
-        "checkpoint": "checkpoint:",  # text: what its handler has saved
+        "checkpoint": "checkpoint:",  # text: the checkpoint that its handler has saved
         "steps": "steps:",  # hash: the results of its steps by their places, and `bytes`
         "parts": "parts:",  # list: batches of parts that a task has emitted
         "trail": "trail:",  # list: what happened to it
         "retrying": "retrying:",  # list: its history, copied in steps for its retry
-        "ties": "ties:",  # set: what points at it until it ends
+        "ties": "ties:",  # set: everything that points at it until it ends
         "children": "children:",  # sorted set: tasks that wait for its end
         "parents": "parents:",  # hash: the tasks that it was submitted after, to their places and ends
-        "outcome": "outcome:",  # hash: what a parent has ended with, `<task>:<ms>`, and the children that have it
+        "outcome": "outcome:",  # hash: the outcome of a parent, `<task>:<ms>`, and the children that have it
         "given": "given:",  # text: the result of a parent whose record was deleted, `<task>:<ms>`
         "done": "done:",  # channel: tells its state when it ends or asks
         # tasks by state
@@ -46,7 +46,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "joining": "joining",  # set: suspended tasks whose messages still join their turn
         "leftover": "leftover",  # set: tasks with messages to be set aside
         "cancels": "cancels",  # sorted set: ids canceled before their tasks came
-        "agenda": "agenda",  # sorted set: what is to be done about tasks, by when
+        "agenda": "agenda",  # sorted set: expiries, ends to tell, keys to forget, by when (see agenda.lua)
         "unique": "unique",  # hash: unique key to its task
         "debounce": "debounce",  # hash: debounce key to its task
         # of each lane, and of all
@@ -54,7 +54,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "bell": "bell:",  # list: wakes workers that wait for the lane
         "submitted": "submitted:",  # sorted set: its submitted tasks, by number
         "suspects": "suspects:",  # sorted set: its suspects, by number
-        "audit": "audit:",  # set: tasks that the audit has missed once
+        "audit": "audit:",  # set: tasks whose entries the audit has missed once
         "active": "active:",  # set: tasks that run and count for its limit
         "gates": "gates:",  # sorted set: its gates, by when to look at them
         "held": "held:",  # sorted set: tasks at a gate, `<length of lane>:<lane>:<gate>`
@@ -67,7 +67,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "wrong_end": "wrong_end",  # hash: lane to a count of pushes at its front
         "turns": "turns",  # hash: lane to how many it has had in this round, for weights
         "rules": "rules",  # hash: bounds and pauses of lanes and handlers
-        "rates": "rates",  # hash: how far rates are used up
+        "rates": "rates",  # hash: until when each rate is used up
         "closed": "closed",  # hash: lane in which nothing can start to the reason; '': see doubt.lua
         "alarms": "alarms",  # sorted set: lanes by when a rate lets them open again
         "gated": "gated",  # set: lanes with gates
@@ -79,23 +79,23 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "worker": "worker:",  # hash: the record of an incarnation
         "of_running": ":running",  # behind a worker's key: hash of the tasks it runs, to their claims
         "of_inbox": ":inbox",  # behind a worker's key: list of entries it is to read
-        "control": "control:",  # list: what a worker is to do now
+        "control": "control:",  # list: hints to a worker
         "steward_control": "control:steward",  # list: wakes the steward
-        "schedules_control": "control:schedules",  # list: wakes who makes fires
-        "webhooks_control": "control:webhooks",  # list: wakes who sends webhooks
+        "schedules_control": "control:schedules",  # list: wakes the process that makes fires
+        "webhooks_control": "control:webhooks",  # list: wakes the process that sends webhooks
         "names": "names:",  # set: names of handlers, by the digest that workers register
         "handlers": "handlers",  # set: those digests
         "published": "published",  # hash: handler's name to its arguments and options, as workers publish them
         "quarantine": "quarantine",  # set: incarnations of quarantine workers
-        "ahead": "ahead",  # hash: incarnation that has claimed tasks ahead to their lane
-        "apart": "apart",  # hash: host to the suspect that is to run there while no other does
+        "ahead": "ahead",  # hash: incarnation that has claimed tasks ahead, to the lane of these
+        "apart": "apart",  # hash: host to the suspect that is to run there alone
         "death": "death:",  # hash: tasks that shared the death of an incarnation
         "deaths": "deaths",  # sorted set: those incarnations, by when
         "quiet": "quiet",  # hash: hosts that claim nothing
         # schedules
         "schedules": "schedules",  # sorted set: ids by when something is to be done about them
         "schedule": "schedule:",  # hash: the record of a schedule
-        "fires": "fires:",  # list: what became of its fires
+        "fires": "fires:",  # list: the outcomes of its fires
         "owner": "owner:",  # sorted set: the schedules of an owner
         "declared": "declared",  # set: schedules that code declares
         "catalog": "catalog:",  # set: schedules that the code of workers declares, by digest
@@ -104,14 +104,14 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "batch": "batch:",  # hash: the facts of a batch
         "batch_tasks": "batch_tasks:",  # sorted set: its tasks by their places, in the bands of their ends
         "batches": "batches",  # sorted set: all batches, by when they were made
-        "batch_looks": "batch_looks",  # sorted set: those that have not ended, by when to look at them
-        "batches_ended": "batches_ended",  # sorted set: those that have, by when
+        "batch_looks": "batch_looks",  # sorted set: batches that have not ended, by when to look at them
+        "batches_ended": "batches_ended",  # sorted set: batches that have ended, by when
         # webhooks
-        "webhooks": "webhooks",  # sorted set: those that are not delivered yet, by when to try
+        "webhooks": "webhooks",  # sorted set: webhooks that are not delivered yet, by when to try
         "webhook": "webhook:",  # hash: one of them
-        "receiver": "receiver:",  # sorted set: those for one receiver, likewise
+        "receiver": "receiver:",  # sorted set: the webhooks for one receiver, by when to try
         "receivers": "receivers",  # sorted set: receivers with webhooks that wait, by when to look at them
-        "receivers_prompt": "receivers_prompt",  # sorted set: the same of those that have answered promptly
+        "receivers_prompt": "receivers_prompt",  # sorted set: the same for receivers that have answered promptly
         "receivers_turn": "receivers_turn",  # hash: receiver to its misses in a row, and when it has its turn
         "prompt": "prompt",  # sorted set: receivers that have answered promptly, by when
         # conversations
@@ -119,12 +119,12 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "of_tasks": ":tasks",  # behind a conversation's key: sorted set of its tasks
         "conversations": "conversations",  # sorted set: all conversations
         "owned": "owned:",  # sorted set: the conversations of an owner
-        "about": "about:",  # hash: what is kept beside a task
+        "about": "about:",  # hash: data that an application keeps beside a task
         "abouts": "abouts",  # sorted set: tasks with something beside them
         "added": "added:",  # list: messages and artifacts added to a task
         "feedback": "feedback:",  # list: feedback on a task
         "noted": "noted",  # sorted set: tasks that are noted and not submitted
-        "pushes": "pushes",  # hash: task to where to tell of it
+        "pushes": "pushes",  # hash: task to the notification settings of its client
         # the namespace
         "meta": "meta",  # hash: version, ledger and settings of the namespace
         "events": "events",  # stream: what happened
@@ -135,10 +135,10 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler
         "rollups": "rollups:",  # text: the figures of ten minutes, an hour or a day, packed
         "reporter": "reporter",  # text: the steward that reports the figures of the queue
-        "counters": "counters",  # hash: how often what happened
+        "counters": "counters",  # hash: how often each kind of event happened
         "unreadable": "unreadable",  # list: entries that were set aside, with the reason
         "asked": "asked",  # sorted set: kept setting to the last request carried out on it
-        "answers": "answers",  # sorted set: what those requests were answered
+        "answers": "answers",  # sorted set: the answers of those requests
     }
 )
 

@@ -45,7 +45,7 @@ class RedisLanes(RedisPart):
     async def declare(self, host: str, rules: Sequence[LaneLimit]) -> int:
         """Set all limits in the settings of this host, and remove those that it set before and no longer has. Returns
         how many changed."""
-        # by `_run`: a ledger does not keep them, as the host's steward sets them again when it starts
+        # by `_run`: a ledger does not keep them, because the host's steward sets them again when it starts
         return await self._number("bound", f"set@{host}", *self._limits(rules))
 
     async def pause_lane(self, lane: str, reason: str) -> bool:

@@ -1,8 +1,9 @@
-"""Builds the Lua operations from their files; they are addressed by SHA and loaded again if the server has lost them.
+"""Builds the Lua operations from their files. Each is called by its SHA, and loaded again if the server has lost it.
 
 An operation names the shared parts that it needs in a `-- use:` line, and its script flags in a `-- flags:` line. A
 part may need other parts, and lists in a `-- provides:` line the names that others use. A part is included once, in the
-order of first need. Functions and constants that the script does not use are left out: each costs time in every call.
+order of first need. Functions and constants that the script does not use are left out, because each costs time in every
+call.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Script:
 
 @cache
 def _files(*, shared: bool) -> Mapping[str, Traversable]:
-    """The files of the shared parts, or those of the operations, by name: no two files have the same one."""
+    """The files of the shared parts, or those of the operations, by name. No two files have the same name."""
     folders = [folder for folder in files("holdfast.store").joinpath("lua").iterdir() if folder.is_dir()]
     entries = (entry for folder in folders if (folder.name == "shared") == shared for entry in folder.iterdir())
     return {entry.name.removesuffix(".lua"): entry for entry in entries if entry.name.endswith(".lua")}
@@ -83,9 +84,9 @@ def _parts(source: str, taken: dict[str, str], replaced: Mapping[str, str]) -> I
 
 
 def build(name: str, replaced: Mapping[str, str] | None = None, before: str = "") -> Script:
-    """The script of one operation. `replaced` gives other text for shared parts (a test's clock) or for the
-    operation; `before` names a shared part that may answer in the operation's place; if that has a function
-    `carry_out`, it calls the operation."""
+    """The script of one operation. `replaced`: other text for shared parts (a test's clock) or for the operation.
+    `before`: a shared part that may answer in the operation's place. If this part has a function `carry_out`, that
+    function calls the operation."""
     return _build(name, frozenset((replaced or {}).items()), before)
 
 

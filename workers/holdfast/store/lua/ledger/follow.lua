@@ -46,7 +46,7 @@ local function read_event(fields)
   if of == 'schedule' then return name_fact('schedule|' .. e.id) end
   if of == 'lane' then return name_fact('rules|') end
   if of == 'host' then return name_fact('quiet|') end
-  if of == 'batch' then return end   -- what the records of its tasks say
+  if of == 'batch' then return end   -- the records of a batch's tasks tell everything about it
   if e.event == 'removed' then return name_removal(e.id, e.detail) end
   if e.event == 'webhook-set' then return name_fact('webhook|') end
   for id in string.gmatch(e.id, '%S+') do name_task(id) end   -- see tell_each

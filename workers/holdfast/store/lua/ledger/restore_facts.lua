@@ -27,7 +27,7 @@ end
 
 local restore = {}
 
--- A schedule that was changed meanwhile: it gets a higher generation, and its old pause and last task.
+-- Restores a schedule that was changed since the loss: it gets a higher generation, and its old pause and last task.
 local function go_between(key, has, generation)
   call('HSET', key, 'generation', math.max(tonumber(generation), tonumber(has.generation)) + 1, 'created', has.created,
     'paused', has.paused, 'until', has['until'], 'task', has.task, 'last', has.last or '')

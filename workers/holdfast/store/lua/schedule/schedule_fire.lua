@@ -1,12 +1,12 @@
--- Make the fires of schedules: submit each task under the fire's id, note what became of it, and what is expected next.
+-- Make the fires of schedules: submit each task under the fire's id, note the outcome, and set the next expected moment.
 -- KEYS: the public queue.
--- ARGV: a MessagePack list of orders; the host of the caller ('' for a caller that heeds no halt); the last halt that this caller ignores.
+-- ARGV: a MessagePack list of orders; the host of the caller ('' for a caller that no halt stops); the last halt that this caller ignores.
 --       An order: id, generation, the moment seen, kind (due, waited, extra), good from, good until, the next moment, when that one is due,
 --       first missed, last missed, why missed, fires.
 --       A fire: scheduled at, task id, message id, digest, operation, lane, name, most attempts, timeout, 1 if a ledger knows its task,
 --       concurrency key, webhook, expires in (ms), unique key, unique for (ms; '': until the task has ended). A missing value is ''.
--- Answers: for each order fired; stale: it was decided for another moment; paused; changed: the schedule is not as it was seen; gone;
---       no-list: the key of its lane holds something else, so the schedule is now paused; or halted: this host is to make no fires.
+-- Answers: for each order fired; stale: the order was decided for another moment; paused; changed: the schedule has another generation or
+--       moment; gone; no-list: the key of its lane holds no list, so the schedule is now paused; or halted: this host is to make no fires.
 -- Keeps: a fire is made once, however many stewards try. No fire is made of an earlier generation or of a paused schedule.
 -- Refused when out of memory, before anything is written: the fire is then late, not lost.
 -- flags:

@@ -1,6 +1,6 @@
--- Let a paused schedule go on with what is expected next; what it missed is not made up for.
--- KEYS: the public queue. ARGV: id, generation seen, expected (ms, ''), due (ms, '').
--- Answers: resumed, running (it was not paused), changed, unknown, or damaged: its record cannot be read.
+-- Resume a paused schedule at its next expected moment. Fires that it missed during the pause are not made.
+-- KEYS: the public queue. ARGV: id, the generation that the caller has seen, expected (ms, ''), due (ms, '').
+-- Answers: resumed; running: it was not paused; changed; unknown; or damaged: its record cannot be read.
 -- flags: allow-oom
 -- use: schedules damage
 local schedules, id = scheduling(), ARGV[1]

@@ -1,6 +1,6 @@
 -- The record of a schedule.
 -- KEYS: the public queue. ARGV: id.
--- Answers: its fields as pairs; empty for an unknown schedule; gone for one that is in the index and has no record.
+-- Answers: its fields as pairs; empty for an unknown schedule; gone: the index has the schedule, but there is no record.
 -- flags: no-writes, allow-oom
 -- use: schedules
 local fields = scheduling().all_fields(ARGV[1])

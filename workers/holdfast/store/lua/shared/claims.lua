@@ -1,8 +1,8 @@
 -- use: task_record lane journal expiry gates history damage rules workers clock fast_record batches webhook_outbox shared_keys
 -- provides: claim claimed_in
--- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each (see store/redis/worker.py).
--- `running` is written first: an error behind it leaves what a renewal mends, never a working task without an owner.
--- The batch of a task, its place there, and for a callback the counts of the batch; {} for a task without a batch.
+-- Claims of tasks. A claim is `delivery:incarnation:request`. A pull answers one flat row for each claim (see store/redis/worker.py).
+-- `running` is written first. After an error behind it, the next renewal repairs the task; no working task is ever without an owner.
+-- `batch_row`: the batch of a task, its place there, and for a callback the counts of the batch; {} for a task without a batch.
 local function batch_row(field)
   if not field then return {} end
   local place, _, _, batch = batching().parse(field)

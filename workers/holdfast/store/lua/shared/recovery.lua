@@ -2,25 +2,24 @@
 -- provides: recover_task recover
 -- Puts back the tasks of a dead worker.
 --
--- Rule 1. The tombstone comes first: after that this incarnation never claims again.
--- Rule 2. A task goes back only under the claim that the dead worker had. What another worker has claimed since stays as it is.
--- Rule 3. Only what had begun is charged, and no death that an order has caused. The rest goes back to its place.
+-- Rule 1. The tombstone comes first. After that this incarnation never claims again.
+-- Rule 2. A task goes back only under the claim that the dead worker had. A task that another worker has claimed since stays there.
+-- Rule 3. A death counts as a crash only for tasks that had begun, and only if no order has caused it. Other tasks go back to their places.
 -- Rule 4. The claim stays in the record: a late result of the dead worker counts until the next claim.
--- Rule 5. A damaged record keeps no other task from going back: it alone is set aside.
+-- Rule 5. A damaged record does not stop the recovery of the other tasks. Its own task is set aside.
 --
--- Theory of operation. `recover` takes the tasks of the worker in the reverse order of their claims, since each goes to the head of its lane.
--- `put_back_from` charges a death. After SUSPECT_CRASHES deaths, or SUSPECT_RECOVERIES recoveries in a row, a task is a suspect and
--- runs alone; after more deaths than `runs` it is a dead letter.
+-- Theory of operation. `recover` takes the worker's tasks in the reverse order of their claims, because each goes to the head of its lane.
+-- `put_back_from` counts a death. After SUSPECT_CRASHES deaths, or SUSPECT_RECOVERIES recoveries in a row, a task is a suspect and runs
+-- alone. After more deaths than `runs` it is a dead letter.
 --
--- Warning. Where several tasks had begun, nobody knows which of them has ended the worker, and all are charged. A suspect that ends its
--- quarantine worker alone was the one: the others are charged with these deaths no more (shared_deaths).
+-- Warning. If several tasks had begun, nobody knows which of them has ended the worker, so the death counts for all. A suspect that ends
+-- its quarantine worker alone was the cause. Then these deaths no longer count for the others (shared_deaths).
 local TOMBSTONE_MS = 86400000
 local NAMED = 8   -- the most tasks that a tombstone names
 local NOT_BEGUN = ', before it had begun '
 
--- A death: {incarnation, cause, charged: it counts as a crash of its tasks, ordered: an order has caused it, runs: how many a
--- task has after its first death, begun: see has_begun, nil if nobody knows}. Tasks that had not begun go back to
--- their places, and the death does not count for them.
+-- Counts a death as a crash of a task. A death: {incarnation; cause; charged: it counts as a crash of its tasks; ordered: an order has
+-- caused it; runs: how many runs a task has after its first death; begun: the notes of has_begun, nil if nobody knows}.
 local function crash(id, claim, death)
   local crashes = call('HINCRBY', KEY.task .. id, 'crashes', 1)
   note('crashed', id, crashes .. ' ' .. death.cause .. ' ' .. claim)

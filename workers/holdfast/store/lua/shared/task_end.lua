@@ -18,7 +18,7 @@ local function set_rest_aside(id)
   call(type(rest) == 'number' and rest > 0 and 'SADD' or 'SREM', KEY.leftover, id)
 end
 
--- Removes what a task that has ended still has: sets its waiting messages aside, and cuts its ties.
+-- Removes the rest of a task that has ended: sets its waiting messages aside, and cuts its ties.
 local function drop_rest(id)
   if call('EXISTS', KEY.pending .. id) == 1 then
     call('RENAME', KEY.pending .. id, KEY.left .. id)

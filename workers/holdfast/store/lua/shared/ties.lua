@@ -11,7 +11,7 @@ local function ties()
 
   local function tie(id, kind, name) call('SADD', key_of(id), kind .. '|' .. name) end
 
-  -- Cuts a tie. Answers true to exactly one caller: the one that has cut it.
+  -- Cuts a tie. Answers true if this call has cut it: exactly one caller gets true.
   local function cut(id, kind, name) return call('SREM', key_of(id), kind .. '|' .. name) == 1 end
 
   -- Two answers: the task that holds a key; until when (ms, '': until the task ends). nil if no task holds it.

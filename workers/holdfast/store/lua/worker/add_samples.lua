@@ -1,7 +1,7 @@
--- Add what a worker has measured to the rollup of this minute.
--- KEYS: the public queue. ARGV: incarnation, number of this call, then per field its name and what is added: a number, a
---       histogram, or an example, which takes the place of the one before.
--- Answers: OK; ALREADY: it was added before; UNKNOWN: there is no such worker.
+-- Add a worker's measurements to the rollup of this minute.
+-- KEYS: the public queue. ARGV: incarnation, number of this call, then for each field its name and the value to add: a number, a histogram,
+--       or an example, which replaces the example before.
+-- Answers: OK; ALREADY: this call was made before; UNKNOWN: there is no such worker.
 -- flags: allow-oom
 -- use: rollup
 local worker, number = KEY.worker .. ARGV[1], tonumber(ARGV[2])

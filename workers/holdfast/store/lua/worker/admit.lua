@@ -1,9 +1,9 @@
--- Take the entry at the head of a worker's inbox as the worker has read it (entries too large to be decoded here).
--- KEYS: the public queue. ARGV: incarnation, SHA-1 of the entry, verb or `unreadable`, task id, message id ('' for an order
---       without a message), reason, handler's name.
--- Answers: new, turn, pending, duplicate, set-aside, the state after a control verb, unknown after a cancel (kept for a
---       task that comes later), or gone (admitted before).
--- Keeps: I6: the entry leaves the inbox only after it became a task, a message or set aside.
+-- Take the first entry of a worker's inbox, as the worker has parsed it. The inbox has entries that are too large to be decoded here.
+-- KEYS: the public queue. ARGV: incarnation, SHA-1 of the entry, verb or `unreadable`, task id, message id ('' for an order without a
+--       message), reason, handler's name.
+-- Answers: new, turn, pending, duplicate; set-aside; after an order the state of its task; unknown: a cancel whose task has not come yet,
+--       kept for a while; or gone: the entry was admitted before.
+-- Keeps: I6: the entry leaves the inbox only after it was made a task or a message, or was set aside.
 -- flags: allow-oom
 -- use: task_record lane journal messages task_control damage workers
 local incarnation, sha, verb, id, message, reason, name = unpack(ARGV)

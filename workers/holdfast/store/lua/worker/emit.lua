@@ -1,10 +1,10 @@
--- Keep parts that running tasks have emitted, each under the latest claim of its task, and wake those who follow these tasks.
--- KEYS: the public queue. ARGV: per task its id, its claim, the number of its run, the number of the first part in that run
---       (from 1), how many parts there are, and the parts (a JSON array).
--- Answers: per task OK (they are kept, or were by this same call), LOST (the claim is not the task's, or no longer), or DAMAGED
---          (what stands at the key of its parts is none of ours).
--- Keeps: I8: only the latest claim emits. A part's position counts the parts of the task, from 1, with those that are kept no
---        more and those that never came here: who reads sees that some are missing. The first parts go first.
+-- Keep parts that running tasks have emitted, each under the latest claim of its task, and wake clients that follow these tasks.
+-- KEYS: the public queue. ARGV: for each task its id, its claim, the number of its run, the number of the first part in that run (from 1),
+--       how many parts there are, and the parts (a JSON array).
+-- Answers: for each task OK: the parts are kept, perhaps by an earlier try of this call; LOST: the claim is not the latest one of the task;
+--       or DAMAGED: the key of its parts holds data that Holdfast did not write.
+-- Keeps: I8: only the latest claim emits. A part's position counts all parts of the task, from 1, also those that were dropped or never
+--       came, so that a reader sees gaps. The first parts are dropped first.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: clock task_record emitted

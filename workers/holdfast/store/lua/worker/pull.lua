@@ -1,15 +1,16 @@
--- Settle what is done, then claim up to k tasks.
+-- Settle outcomes, then claim up to k tasks.
 -- KEYS: the public queue.
 -- ARGV: incarnation, request, k, settlements, the weights of the lanes ('': they are served in their order), how many tasks to claim beyond
 --       k (see fast_pull: this script claims none beyond), then the lanes.
---       The settlements are a MessagePack list of lists: task id, claim, result, kind, delay (ms), reason, checkpoint ('' for none). One that
---       has only the first three completes its task.
--- Answers: {standing, verdicts, rows of claims (see store/redis/worker.py), backlog left, entries in the inbox}.
+--       The settlements are a MessagePack list of lists: task id, claim, result, kind, delay (ms), reason, checkpoint ('' for none). A
+--       settlement with only the first three values completes its task.
+-- Answers: {standing, verdicts, rows of claims (see store/redis/worker.py), tasks left in the lanes, entries in the inbox}.
 --       Standings besides OK: QUIET: the worker's host is to claim nothing. DOUBTED: nobody claims until the steward has compared this
---       Redis with its ledger. APART: a suspect runs alone on this host, or will be the next. FIRES: nothing was claimed, because schedules
---       go on after these settlements, and their fires come first; the answer then ends with the ids of these schedules.
+--       Redis with its ledger. APART: a suspect runs alone on this host, or will be the next. FIRES: nothing was claimed, because these
+--       settlements let CONTINUE schedules fire, and the worker makes these fires first; the answer then ends with the ids of these
+--       schedules.
 -- Keeps: I1, I7, I8. Requests are numbered: the same number gets the same claims again, a lower one is refused.
--- Everything is journaled and claimed before it is popped: an error in between leaves a duplicate hint, never a loss.
+-- An entry is popped after its task was noted in the journal and claimed. An error in between leaves a duplicate entry, never a lost task.
 -- flags: allow-oom
 -- before: fast_pull
 -- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage history limits rules schedules workers stale_entries shared_keys

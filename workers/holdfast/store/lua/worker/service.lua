@@ -1,8 +1,9 @@
--- The workers that serve lanes and handlers, at one moment.
+-- The workers that serve some lanes and handlers, at one moment.
 -- KEYS: the public queue. ARGV: lane, handler's name ('' for none), lane, name, …
--- Answers: per pair {live workers, of these those that serve the lane, of these those that have the handler, the first of them
---           as host, slot and pid, why the lane is paused (`since reason`, ''), for how long (ms) tasks have waited at the gate of
---           that name while nobody served it (-1: none waits there), limits as JSON that workers of the lane registered, that all did}.
+-- Answers: for each pair {live workers; how many of them serve the lane; how many of these have the handler; the first of these, as host,
+--       slot and pid; why the lane is paused (`since reason`, '': it is not); for how long (ms) tasks have waited at the gate of this
+--       handler while no worker served it (-1: none waits there); the limits, as JSON, of the workers that serve the lane; those of all
+--       live workers}.
 -- flags: no-writes, allow-oom
 -- use: unknown_handlers
 local NAMED = 3

@@ -1,6 +1,6 @@
--- Keep a sleep of a running task as its next step, with the time at which it ends, or answer the end of the one that stands there.
+-- Record a sleep of a running task as its next step, with the time of its end. If a step is recorded at that place, answer its end.
 -- KEYS: the public queue. ARGV: task id, claim, the step's place among those of the task (from 0), its name, milliseconds.
--- Answers: {word, name of what stands there, end (ms, by the clock of Redis), ms until then (0: it is over)}. The words are those of `step`.
+-- Answers: {word as from `step`, name of the recorded step, its end (ms, by the clock of Redis), ms until then (0: it is over)}.
 -- Keeps: I8: only the latest claim records. A sleep has one end: each run that comes to it sleeps until then.
 -- Refused when out of memory, before anything is written.
 -- flags:

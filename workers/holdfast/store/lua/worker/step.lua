@@ -1,8 +1,8 @@
--- Keep the result of a step of a running task, under its latest claim, before the handler goes on.
+-- Record the result of a step of a running task, under its latest claim, before the handler goes on.
 -- KEYS: the public queue. ARGV: task id, claim, the step's place among those of the task (from 0), its name, its result (JSON).
--- Answers: {word, name of what stands there}. OK: it is kept, or was by this same call. LOST: the claim is not the task's, or no longer.
---          OTHER: another step or result stands at that place. FULL: the steps of the task are too many, or too large.
--- Keeps: I8: only the latest claim records. Steps are never changed: what a run has seen, each later run sees.
+-- Answers: {word, name of the recorded step}. OK: it is recorded, perhaps by an earlier try of this call. LOST: the claim is not the latest
+--       one of the task. OTHER: another step or result is recorded at that place. FULL: the task has too many steps, or too large ones.
+-- Keeps: I8: only the latest claim records. A recorded step is never changed, so each later run sees what an earlier run has seen.
 -- Refused when out of memory, before anything is written.
 -- flags:
 -- use: task_record step_record

@@ -1,9 +1,9 @@
--- Find working tasks whose owner is dead, unknown, or silent for long, and put them back if asked. Looks at one page of all keys.
--- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, silence (ms) after which an owner
---       counts as gone, put back (1 or 0: only look), runs of a task after its first death.
+-- Find working tasks whose owner is dead, unknown, or silent for long, and put them back if asked. One call looks at one page of all keys.
+-- KEYS: the public queue. ARGV: cursor (0 to begin), keys looked at in one page, silence (ms) after which an owner counts as gone, put back
+--       (1; 0: only look), how many runs a task has after its first death.
 -- Answers: the next cursor (0 at the end), then id, owner, why (dead, unknown, silent, not held), …
--- With `put back` it also completes ends that stand only in the record of a task (see end_again). An owner of a task that is put back is
--- declared dead, and loses all tasks that it holds (see recover).
+-- With `put back` the call also completes ends of which only the task's record knows (see end_again). The owner of a task that is put back
+-- is declared dead, and loses all its tasks (see recover).
 -- Keeps: I1, I2, I3, I4.
 -- flags: allow-oom
 -- use: clock recovery task_record workers damage task_end

@@ -1,10 +1,10 @@
--- Count the suspects of some lanes that may start now: their lane is neither paused nor at its limit, nothing keeps them back, and this pool
--- has their handler. A suspect that something keeps back, or whose handler no live worker has, goes to its gate.
+-- Count the suspects of some lanes that may start now: their lane is neither paused nor at its limit, nothing keeps them back, and this
+-- pool has their handler. A suspect that is kept back, or whose handler no live worker has, goes to its gate.
 -- If some may start, workers of processes that cannot fork are told to look, because no bell is rung for a suspect.
 -- KEYS: the public queue. ARGV: how many workers of this pool are named, their incarnations, then the lanes. If none of the named workers
 --       lives, tasks of any handler count.
--- Answers: {how many, as far as they were looked at; how many of them must run while no other quarantine worker of their host runs:
---           those that are suspects because of recoveries}.
+-- Answers: {how many suspects may start, as far as this call looked; how many of them have to run while no other quarantine worker of their
+--       host runs a task, because they are suspects for their recoveries}.
 -- Keeps: I3.
 -- flags: allow-oom
 -- use: suspect_queue workers unknown_handlers serving_workers task_record

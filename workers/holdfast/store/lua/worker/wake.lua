@@ -1,6 +1,6 @@
--- Leave a word that ends a worker's own blocking wait. Nothing is left for the dead.
+-- Leave a word that ends a worker's blocking wait. A dead worker gets none.
 -- KEYS: the public queue. ARGV: incarnation.
--- Answers: 1, or 0 where the incarnation is dead.
+-- Answers: 1, or 0: the incarnation is dead.
 -- flags: allow-oom
 -- use: workers
 local state = call('HGET', KEY.worker .. ARGV[1], 'state')
