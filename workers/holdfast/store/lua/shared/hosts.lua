@@ -20,8 +20,8 @@ end
 
 local function is_barred(host, seen) return is_quiet(host) or is_halted(host, seen) end
 
--- Marks every worker that is to claim nothing, and wakes the workers whose mark has changed. Answers how many workers of this host (`*`: of
--- all) now have the mark `told`.
+-- Marks every worker that is to claim nothing, and wakes the workers whose mark has changed. Answers how many workers of the host `wanted`
+-- (`*`: of all) are to claim nothing; if `told` is false: how many may claim.
 local function mark_workers(wanted, told)
   local concerned = 0
   for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do

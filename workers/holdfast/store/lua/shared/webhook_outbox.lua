@@ -69,7 +69,7 @@ local function outbox()
 
   local function put(id, turn, state, url, at)
     local name, receiver = name_of(id, turn, state), receiver_of(url)
-    -- If the outbox is nearly full, one receiver may have as many webhooks as there are free places. So other receivers always find room.
+    -- One receiver may have at most as many webhooks as there are free places in the outbox. So other receivers always find room.
     local of_receiver = redis.pcall('ZCARD', KEY.receiver .. receiver)
     if call('ZCARD', index) + (type(of_receiver) == 'number' and of_receiver or 0) >= OUTBOX_KEPT then
       return tell('webhook-dropped', id, 'the outbox is full')
