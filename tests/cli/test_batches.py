@@ -60,7 +60,7 @@ def test_a_batch_is_shown_by_its_id_or_the_beginning_of_it(inside: Cli) -> None:
     assert shown["tasks"] == ["import-2.1"]
     several = inside("batches", "show", "import")
     assert several.status == 1
-    assert "import is not one batch: the ids import-2, import-1 begin so" in several.err
+    assert "import fits more than one batch: import-2, import-1; give more of the id" in several.err
     unknown = inside("batches", "show", "nobody")
     assert unknown.status == 1
     assert "no batch nobody; one that ended long ago is forgotten; known: import-1, import-2" in unknown.err

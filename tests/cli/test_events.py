@@ -94,7 +94,7 @@ def test_following_goes_on_when_the_store_was_away(short_path: Path) -> None:
             assert next_event(process)["id"] == "before"
             os.kill(server.pid, signal.SIGKILL)
             assert process.stderr is not None
-            assert "waiting until it is back" in process.stderr.readline()
+            assert "waiting until the store is back" in process.stderr.readline()
             (folder / "server.sock").unlink()
             with serve(folder):
                 assert "the store is back" in process.stderr.readline()

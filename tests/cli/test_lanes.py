@@ -63,9 +63,9 @@ def test_the_rate_of_a_handler_is_set_and_shown(inside: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["set", "slow"], "give either --reset or limits"),
-        (["set", "--rate", "1/s"], "give LANE or --handler"),
-        (["set", "slow", "--handler", "a", "--rate", "1/s"], "give LANE or --handler"),
+        (["set", "slow"], "give either --reset, or limits such as --running or --rate"),
+        (["set", "--rate", "1/s"], "give either LANE or --handler NAME"),
+        (["set", "slow", "--handler", "a", "--rate", "1/s"], "give either LANE or --handler NAME"),
         (["set", "slow", "--running", "0"], "a whole number from 1 to 1000000, or none"),
         (["set", "slow", "--rate", "fast"], "a rate must be a number and a time, as in 10/s, 100/m, 5/h or 20/10s"),
         (["set", "slow", "--burst", "5"], "burst: 5 needs a rate"),

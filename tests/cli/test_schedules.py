@@ -182,7 +182,7 @@ A = '[schedules.a]\nevery = "5m"\ntext = "x"\n'
         ("billing.json", '{"schedules": {"a": {"every": 5}, "a": {"every": 6}}}', "'a' appears twice"),
         ("billing.toml", "owner = 5\n" + A, "owner is 5"),
         ("billing.toml", 'owner = ""\n' + A, "owner is ''"),
-        ("billing.toml", A + 'owner = "sales"\n', "its owner is 'sales', but that of the file is 'billing'"),
+        ("billing.toml", A + 'owner = "sales"\n', "its owner is 'sales', but the owner of the file is 'billing'"),
     ],
 )
 def test_a_file_that_is_cut_off_or_says_two_things_takes_nothing_away(

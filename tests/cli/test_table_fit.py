@@ -68,7 +68,9 @@ def test_a_list_fits_the_terminal_and_its_beginnings_are_taken(cli: Cli, no_colo
     assert cli("submit", "--jsonl", "-", stdin=lines.encode()).status == 0
     narrow = Cli(cli.folder, cli.options, {"COLUMNS": "40", **no_color})
     shown = narrow.on_terminal("tasks", "list").out
-    table, _, note = re.sub(r"\x1b\[[\d;]*m", "", shown).partition("supervisor: left out, as the terminal is narrow: ")
+    table, _, note = re.sub(r"\x1b\[[\d;]*m", "", shown).partition(
+        "supervisor: columns left out because the terminal is narrow: "
+    )
     assert note.startswith("reason, name, turn, ")
     assert note.endswith("; --wide shows all\n")
     assert max(map(len, table.splitlines())) <= 40

@@ -41,7 +41,7 @@ def test_a_beginning_that_fits_several_tasks_names_them_and_changes_nothing(fill
     more = [] if command in {"tasks show", "why"} else [ONE]
     answer = filled(*command.split(), *more, "aaaaaaaa", *confirmed)
     assert (answer.status, answer.out, answer.err.count("\n")) == (1, "", 1)
-    assert f"aaaaaaaa is not one task: the ids {TWINS[0]}, {TWINS[1]} begin so" in answer.err
+    assert f"aaaaaaaa fits more than one task: {TWINS[0]}, {TWINS[1]}; give more of the id" in answer.err
     assert states(filled) == before
 
 
@@ -80,7 +80,7 @@ def test_events_are_those_of_the_task_that_is_meant(filled: Inside) -> None:
 def test_a_beginning_of_no_task_is_an_error(filled: Inside, command: str, word: str) -> None:
     answer = filled(*command.split(), word)
     assert (answer.status, answer.out) == (1, "")
-    assert f"supervisor: {word}: no task has an id that begins so\n" == answer.err
+    assert f"supervisor: {word}: no task has an id with this beginning\n" == answer.err
 
 
 def test_the_search_is_bounded(filled: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_the_search_is_bounded(filled: Inside, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(search, "MOST_PAGES", 1)
     answer = filled("tasks", "cancel", "6f1c2f0e")
     assert answer.status == 1
-    assert "too many to look for the rest of this id" in answer.err
+    assert "too many to search for the rest of this id" in answer.err
     assert states(filled)[ONE] == "submitted"
 
 
@@ -96,5 +96,5 @@ def test_of_many_only_some_are_named(inside: Inside) -> None:
     lines = "\n".join(json.dumps({"task_id": f"line-{n}", "text": "x"}) for n in range(40))
     assert inside("submit", "--jsonl", "-", stdin=lines.encode()).status == 0
     answer = inside("tasks", "show", "line")
-    assert "and more begin so; give more of the id" in answer.err
+    assert "and more; give more of the id" in answer.err
     assert answer.err.count("line-") == search.IDS_LISTED

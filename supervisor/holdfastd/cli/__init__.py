@@ -1,1 +1,2 @@
-"""The command line: one file a noun; `main.py` is the entry, `lazy.py` keeps its start fast."""
+"""The command line `supervisor`: one file for each noun. `main.py` is the entry; `command_table.py` imports a command
+only when it is called."""

@@ -1,4 +1,4 @@
-"""`supervisor batches`: lists and shows batches, seals those whose producer is gone, cancels them."""
+"""`supervisor batches`: lists, shows, seals and cancels batches. A sealed batch takes no more tasks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from holdfastd.operations.batches import CANCEL_BATCH, SEAL_BATCH, known_batch
 
 COLUMNS = ("batch", "state", "tasks", "open", "completed", "failed", "rejected", "canceled", "gone", "age", "callback")
 FIT = tables.TableFit(ids=("batch", "callback"), drop=("gone", "rejected", "canceled", "age", "callback", "completed"))
-PAGE = 1000  # batches that are looked at in one step for a beginning
+PAGE = 1000  # batches that one call reads to look for the beginning of an id
 NO_PRODUCER = (
-    "not all its tasks were submitted; if its producer is gone, submit them again or `supervisor batches seal`"
+    "not all of its tasks were submitted; if its producer is gone, submit the tasks again, or seal the batch with "
+    "`supervisor batches seal`"
 )
 
 
@@ -37,7 +38,8 @@ def batches() -> None:
 @options.wide
 @options.changing
 def list_(session: Session, /, limit: int, cursor: str) -> None:
-    """List batches, the latest first: the number of their tasks by how these have ended."""
+    """List batches, the latest first. For each batch it shows how many tasks are open, completed, failed, rejected and
+    canceled."""
     page = manage(session, lambda manager: manager.batches(limit, cursor))
     if session.json:
         listed = [batch_document(each) for each in page.batches]
@@ -45,7 +47,7 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
         return
     tables.table(COLUMNS, [_cells(each) for each in page.batches], FIT, wide=session.wide)
     for batch_id in page.unreadable:
-        output.note(f"batch {batch_id}: its record cannot be read, as somebody else has changed it")
+        output.note(f"batch {batch_id}: its record cannot be read, because another program has changed it")
     if page.cursor:
         output.note(f"there may be more: --cursor {page.cursor}")
 
@@ -56,12 +58,13 @@ def list_(session: Session, /, limit: int, cursor: str) -> None:
     "--tasks",
     "end",
     type=click.Choice([str(end) for end in TaskEnd if end is not TaskEnd.RETRIED]),
-    help="Also list the tasks that have ended so, at most --limit.",
+    help="Also list the ids of the tasks that ended in this way, at most --limit.",
 )
 @parameters.limit_option(10_000, "Maximum number of tasks.")
 @options.changing
 def show(session: Session, /, batch: str, end: str | None, limit: int) -> None:
-    """Show one batch: its counts, its callback, when it was sealed and has ended."""
+    """Show one batch: its counts, its callback, and the times when it was sealed (takes no more tasks) and when it
+    ended."""
 
     batch_id = _whole(session, batch)
 
@@ -134,13 +137,14 @@ def _rows(record: BatchRecord) -> list[tuple[object, object]]:
 
 
 def _chosen(session: Session, word: str, /) -> str:
-    """The id of the batch to change. A word is a beginning only if it ends with an ellipsis: `import-7` never means
-    `import-70`."""
+    """The id of the batch to change. `word` is the whole id, or a beginning of it that ends with an ellipsis:
+    `import-7...`. So `import-7` never means `import-70`."""
     return _whole(session, word) if word.endswith(CUT) else word
 
 
 def _whole(session: Session, word: str, /) -> str:
-    """The id of the batch that is meant by it or by its beginning."""
+    """The id of the batch whose id is `word`, or of the only batch whose id begins with `word`. Raises CommandError if
+    several ids begin with it, and UnknownBatchError if none does."""
     return ask(session, lambda store: _found(store, word))
 
 

@@ -38,7 +38,8 @@ class LazyCommand(RichCommand):
 
 
 def named_as_called(command: click.Command) -> click.Command:
-    """The command, with the name by which this program was called in its help and in that of its subcommands."""
+    """Put the name by which this program was called (`supervisor` or `holdfast`) into the help of the command and its
+    subcommands. Returns the command."""
     if command_name() != NAMES[0]:
         command.help, command.epilog = as_called(command.help or ""), as_called(command.epilog or "")
         for inner in command.commands.values() if isinstance(command, click.Group) else ():
@@ -48,7 +49,8 @@ def named_as_called(command: click.Command) -> click.Command:
 
 
 def lazy(name: str, summary: str, target: str | None = None) -> LazyCommand:
-    """The command `name` of the file of the same name, or of `target` below this package."""
+    """A placeholder for the command `name`. `target`: its `module:attribute` below this package. Default:
+    `name:name`."""
     return LazyCommand(name, f"holdfastd.cli.{target or f'{name}:{name}'}", summary)
 
 
@@ -78,7 +80,7 @@ COMMANDS = [
     lazy("events", "Show the events of tasks and workers, past or live.", "event_commands:events"),
     lazy("stats", "Show rates, failures and times of the last hours or days.", "stats_command:stats"),
     lazy("web", "Serve the dashboard of the queue to browsers.", "web_commands:web"),
-    lazy("web-user", "Print the line of a user of the dashboard.", "web_commands:web_user"),
+    lazy("web-user", "Print a line for the users file of the dashboard.", "web_commands:web_user"),
     lazy("top", "Show on one screen what runs, refreshed twice a second.", "top.top:top"),
     lazy(
         "schedules",
@@ -125,7 +127,9 @@ both exist, the timeline commands (set, unset, tell, statuses, control, work, di
 """
 
 
-def _version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # as everybody types it
+def _version(
+    context: click.Context, _: click.Parameter, is_asked: bool
+) -> None:  # `--version` is what most people type
     if is_asked:
         cli.main(["version"], prog_name=context.info_name, standalone_mode=False, obj=context.obj)
         context.exit()
@@ -152,7 +156,8 @@ class CommandTable(RichGroup):
     """The group of all commands."""
 
     def get_help(self, ctx: click.Context) -> str:
-        """For a terminal rich writes it; else click, as to import rich takes longer than to import click."""
+        """The help text. On a terminal rich draws it; elsewhere click writes it, because to import rich takes
+        longer."""
         if sys.stdout.isatty():
             return super().get_help(ctx)
         formatter = click.HelpFormatter(width=ctx.max_content_width)
@@ -164,19 +169,20 @@ class CommandTable(RichGroup):
         return formatter.getvalue().rstrip("\n")
 
 
-# Gives click its version. click would search the metadata of packages for it: a fifth of the time of `--help`.
+# Sets the version of click. Otherwise click searches the metadata of packages for it: a fifth of the time of `--help`.
 
 _FOLDER = re.compile(r"click-(\d+\.\d+\.\d+.*)\.dist-info")
 
 
 def set_version() -> None:
-    """Set `click.__version__` from the name of the folder that its installer made; click finds it if there is none."""
+    """Set `click.__version__` from the name of the folder `click-<version>.dist-info`. If there is no such folder,
+    click looks for its version itself."""
     if "__version__" in vars(click):
         return
     with suppress(OSError):
         for entry in Path(click.__file__).parents[1].iterdir():
             if found := _FOLDER.fullmatch(entry.name):
-                setattr(click, "__version__", found[1])  # noqa: B010 - its stub has none to assign to
+                setattr(click, "__version__", found[1])  # noqa: B010 - the stub of click has no attribute to assign to
                 return
 
 

@@ -1,4 +1,4 @@
-"""`supervisor completion`."""
+"""`supervisor completion`: prints the completion script for a shell."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def completion(context: click.Context, /, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     group = context.find_root().command
-    # Not `source()`: that starts a bash only to check its version.
+    # `source()` is not used: it starts a bash only to check the version of bash.
     name = command_name()
-    variable = f"_{name.upper()}_COMPLETE"  # set by the script when it calls the command; click derives the name
+    variable = f"_{name.upper()}_COMPLETE"  # the script sets it when it calls the command; click expects this name
     completer = kind(group, {}, name, variable)
     click.echo(completer.source_template % completer.source_vars())

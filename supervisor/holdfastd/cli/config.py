@@ -19,18 +19,19 @@ from holdfastd.control.report import look
 from holdfastd.control.socket_protocol import SupervisorStatus
 from holdfastd.embedded import project_data
 
-# The supervisor that runs in a runtime folder, in words, beside the settings of a command.
+# Describes the supervisor that runs in a runtime folder, and where its settings differ from those of the command.
 
 
 def service_words(status: SupervisorStatus | None, settings: Settings) -> Iterator[str]:
-    """A line about the supervisor, and a line about its settings that differ from these; nothing if none runs."""
+    """Lines for people: one about the running supervisor, and one about its settings that differ from `settings`. No
+    lines if no supervisor runs."""
     if status is None:
         return
     how = f"{status.state} for {duration(status.uptime)}, {status.ready} of {counted(status.target, 'worker')} ready"
     where = f"queue {status.store.queue or '(unknown)'}, store {status.store.url}"
     yield f"a supervisor runs here: version {status.version}, pid {status.pid}, {how}, {where}"
     if others := list(_others(status, settings)):
-        yield f"unlike the settings of this command, it has: {', '.join(others)}"
+        yield f"its settings differ from those of this command: {', '.join(others)}"
 
 
 def _others(status: SupervisorStatus, settings: Settings) -> Iterator[str]:
@@ -63,11 +64,11 @@ def show(session: Session, /, handler: str | None, given: bool) -> None:
     """Show each setting with its value and its origin: flag, variable, file, credential or default.
 
     Takes the same arguments as `supervisor start` and reads the same files. Logins and passwords are masked. If a
-    supervisor runs in the runtime folder, its queue, store and workers come first, on standard error, then a remark on
-    data that is not in the project's folder.
+    supervisor runs in the runtime folder, standard error first names its queue, store and workers. Standard error also
+    tells whether the project's data is still under the project's former path.
     """
     session.flags["handler"] = handler
-    settings = session.settings  # prints a notice for a file that was found
+    settings = session.settings  # the first access prints a notice for each settings file that was found
     if not session.json:
         for line in service_words(look(settings.runtime_folder).status, settings):
             output.note(line)
@@ -87,7 +88,7 @@ def _rows(resolved: Resolved) -> Iterator[tuple[str, object, str]]:
 
 
 def _source(resolved: Resolved, origin: ValueWithOrigin | None) -> str:
-    """The origin in words; of a default folder with the project that it is for."""
+    """The origin of a setting in words. For a default folder it also names the project."""
     if origin is None:
         return DEFAULT
     project = resolved.settings.project

@@ -21,7 +21,7 @@ from holdfastd.control.socket_protocol import AskReload, AskStatus
 
 @options.command(epilog="Examples: supervisor stop --timeout 120; supervisor stop --now")
 @click.option(
-    "--timeout", type=parameters.WAIT, metavar="SECONDS", help="Maximum time to wait. Default: until it has ended."
+    "--timeout", type=parameters.WAIT, metavar="SECONDS", help="Maximum time to wait for its end. Default: no limit."
 )
 @click.option("--now", is_flag=True, help="Cancel running tasks instead of waiting; they go back into the queue.")
 @options.here
@@ -29,8 +29,8 @@ from holdfastd.control.socket_protocol import AskReload, AskStatus
 def stop(session: Session, /, timeout: float | None, now: bool) -> int:
     """Stop the supervisor and wait until it has ended. Its workers claim no more tasks and finish the running ones.
 
-    With --now running tasks are canceled and go back into the queue, as after a second SIGTERM; also for a stop that
-    is already under way. The exit status is 75 if any task was canceled.
+    With --now the workers cancel their running tasks, which go back into the queue, as after a second SIGTERM. You can
+    also give --now when a stop has begun already. The exit status is 75 if any task was canceled.
     """
     folder = session.runtime_dir
     code = _stopped(folder, timeout, now=now)
@@ -44,8 +44,8 @@ def stop(session: Session, /, timeout: float | None, now: bool) -> int:
 
 
 def _stopped(folder: Path, timeout: float | None, *, now: bool) -> int | None:
-    """The exit status of the supervisor; None if it has not ended in time."""
-    # The control socket closes shortly before the process ends and releases its locks: wait for that as well.
+    """Stop the supervisor and return its exit status; None if it has not ended within `timeout` seconds."""
+    # The control socket closes shortly before the process ends and releases its locks. So this waits for its end, too.
     deadline = None if timeout is None else time.monotonic() + timeout
     status = ask(folder, AskStatus())
     if running := sum(len(process.running) for process in status.processes):
@@ -86,8 +86,8 @@ def _watch(pid: int) -> Generator[int | None]:
 def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
     """Replace the workers by new ones that import the handler and read the settings again.
 
-    A first new worker starts while the old ones keep working. Once it is ready, the old workers are replaced one by
-    one, each after its running tasks. If the new code fails to start, the old workers stay.
+    First one new worker starts, while the old workers keep working. When it is ready, the old workers are replaced one
+    by one, each after its running tasks. If the new code fails to start, the old workers stay.
     """
     folder = session.runtime_dir
     if not wait and timeout is None:

@@ -1,4 +1,5 @@
-"""`supervisor db`: the tables in PostgreSQL, and the progress of the ledger in them."""
+"""`supervisor db`: creates and checks the tables in PostgreSQL, and shows how far their copy of the queue (the ledger)
+is."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def db() -> None:
 @options.here
 @options.pass_session
 def upgrade(session: Session, /) -> int:
-    """Create the tables, or migrate them to this version. It may be repeated, and run by several hosts at once.
+    """Create the tables, or migrate them to this version. You may repeat the command, or run it on several hosts at
+    once.
 
     `supervisor start` never does this: the user of the service need not have the right to change tables, and other
     hosts may still run the earlier version.
@@ -67,9 +69,10 @@ def status(session: Session, /) -> int:
 @parameters.yes_option
 @options.changing
 def adopt(session: Session, /, yes: bool) -> int:
-    """Let this database keep the copy of a queue that another database has kept until now.
+    """Keep the copy of a queue in this database from now on, in place of another database.
 
-    The steward then treats Redis as if it had lost data: tasks that this database has and Redis has not are put back.
+    The steward then treats Redis as if it had lost data: it puts back the tasks that this database has and Redis does
+    not.
     """
     name = session.settings.queue_name
     parameters.confirm(
@@ -77,7 +80,9 @@ def adopt(session: Session, /, yes: bool) -> int:
     )
     _needs_database(session)
     ask(session, lambda store: cast("PostgresStore", store).disown())
-    output.text(f"this database is now the ledger of {name}; the next steward with it puts back its tasks")
+    output.text(
+        f"this database is now the ledger of {name}; the next steward with this database puts its tasks into Redis"
+    )
     return Exit.OK
 
 

@@ -1,4 +1,4 @@
-"""`supervisor demo`."""
+"""`supervisor demo`: kills workers and stewards while tasks run, and checks that no task is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfastd.demo.supervisor_process import DemoError
 from holdfastd.demo.tally import ALL_KEPT, DemoResult
 from holdfastd.parent.received_signals import is_ignored
 
-REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
+REPORT_INTERVAL = 5.0  # seconds between two lines of progress where there is no terminal
 
 
 @options.command(epilog="Examples:\n\nsupervisor demo\n\nsupervisor demo --tasks 500 --seconds 10 --seed 7 --json")
@@ -29,7 +29,7 @@ REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
     type=click.FloatRange(1, 86_400),
     default=30.0,
     show_default=True,
-    help="Time over which they are submitted.",
+    help="Time in seconds over which the tasks are submitted.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Number of workers.")
 @click.option(
@@ -42,10 +42,11 @@ REPORT_INTERVAL = 5.0  # seconds, if there is no terminal
 @options.common
 @options.pass_session
 def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: int) -> int:
-    """Run a demonstration: workers are killed with -9 all the time, the steward twice, and no task is lost.
+    """Run a demonstration: it kills workers all the time and the steward twice (kill -9), and no task is lost.
 
-    It starts a supervisor of its own with an embedded store, counts the words of real texts, and checks at the end that
-    each task completed once with the right result; else the exit status is 1. It removes everything it created.
+    It starts its own supervisor with an embedded store. The tasks count the words of real texts. At the end it checks
+    that each task completed once with the right result; if not, the exit status is 1. Then it removes everything that
+    it created.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):  # SIGHUP: the terminal was closed
         if not is_ignored(number):
@@ -61,7 +62,7 @@ def demo(session: Session, /, tasks: int, seconds: float, workers: int, seed: in
 
 
 def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Ends like Ctrl-C, so that everything is removed."""
+    """End like Ctrl-C, so that the demonstration removes everything that it created."""
     signal.raise_signal(signal.SIGINT)
 
 
@@ -71,7 +72,7 @@ def _watched(program: Demonstration) -> DemoResult:
 
 
 def _lines(session: Session) -> ShowProgress:
-    """Prints a line at each interval; with --json none."""
+    """A function that prints a line of progress every REPORT_INTERVAL seconds. With --json it prints nothing."""
     due = [REPORT_INTERVAL]
 
     def show(progress: DemoProgress) -> None:

@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     "supervisor doctor --json --strict"
 )
 @click.argument("handler", required=False)
-@click.option("--strict", is_flag=True, help="Exit with 1 on warnings as well.")
-@click.option("--deep", is_flag=True, help="Compare all keys of a large queue, too: Redis waits meanwhile.")
+@click.option("--strict", is_flag=True, help="Exit with status 1 also if there are only warnings.")
+@click.option(
+    "--deep",
+    is_flag=True,
+    help="Compare all keys of the queue even if Redis is large. It serves nobody else meanwhile.",
+)
 @settings_but("strict", "deep")
 @options.common
 @options.pass_reading_session
 def doctor(session: Session, /, handler: str | None, strict: bool, deep: bool) -> int:
-    """Check everything that a supervisor needs: kernel, limits, handler, folders, Redis, queue, collector, unit.
+    """Check everything that a supervisor needs: kernel, limits, handler, folders, Redis, queue, collector, systemd
+    unit.
 
     It also checks the supervisor that runs on this host. Give it the same settings as `supervisor start`. It changes
     nothing, takes a few seconds, and suggests a remedy for each finding. The exit status is 1 if there is a problem;

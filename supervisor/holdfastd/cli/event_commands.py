@@ -16,12 +16,13 @@ from holdfastd.cli.common.task_id import TASK_ID, whole_ids
 from holdfastd.documents import printed_times
 from holdfastd.documents.queue_documents import event_document
 
-# Reads the event stream: its last entries, all since a moment, or all that come; survives an absent store.
+# Reads the event stream: its last events, all events since a moment, or all new events. Waits while the store is away.
 
 
 @dataclass(frozen=True, slots=True)
 class EventPrinter:
-    """Prints events, gaps between them, also in the JSON output, and remarks about the store."""
+    """Prints events, and the gaps where events were deleted before they could be read. In JSON a gap is a document,
+    too. Remarks about the store go to standard error."""
 
     session: Session
 
@@ -36,11 +37,12 @@ class EventPrinter:
             self.session.answer_each(event_document(event), line.rstrip())
 
     def note_absence(self, error: StoreUnavailableError | None) -> None:
-        output.note(f"{error}; waiting until it is back" if error else "the store is back")
+        output.note(f"{error}; waiting until the store is back" if error else "the store is back")
 
 
 async def last(store: Store, wanted: EventFilter, limit: int, printer: EventPrinter, from_ms: int = 0) -> str:
-    """Show the last events since a moment; returns the position of the newest, from which `follow` continues."""
+    """Print the last `limit` matching events since `from_ms`. Returns the position of the newest event of the store,
+    from which `follow` continues."""
     newest, position = "", ""
     matches: list[Happening] = []
     while len(matches) < limit:
@@ -56,7 +58,7 @@ async def last(store: Store, wanted: EventFilter, limit: int, printer: EventPrin
 
 
 async def since_then(store: Store, wanted: EventFilter, from_ms: int, printer: EventPrinter) -> str:
-    """Show all events since a moment; returns the position of the last one read."""
+    """Print all matching events since `from_ms`. Returns the position of the last event that was read."""
     stream = EventStream(store, wanted, f"{from_ms}-0")
     while (page := await TERMINAL_RETRIES.call(store.events, stream.position, PAGE)).events:
         for event in stream.take(page):
@@ -65,7 +67,7 @@ async def since_then(store: Store, wanted: EventFilter, from_ms: int, printer: E
 
 
 async def follow(store: Store, wanted: EventFilter, position: str, printer: EventPrinter) -> None:
-    """Show all events after `position`, for ever."""
+    """Print all matching events after `position`, for ever."""
     async for event in EventStream(store, wanted, position, printer.note_absence).follow():
         printer.print(event)
 
@@ -79,12 +81,12 @@ LAST = 20  # events shown without --since and --limit
     "--since",
     type=parameters.DURATION,
     metavar="DURATION",
-    help="Show events since this long ago: 90s, 5m, 7d. Default: only the last few.",
+    help="Show the events from this long ago until now: 90s, 5m, 7d. Default: only the last few.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help=f"Maximum number of past events, the latest ones. Default: {LAST}; with --since: all.",
+    help=f"Maximum number of past events; the latest are shown. Default: {LAST}; with --since: all.",
 )
 @click.option("--task", "task_id", metavar="TASK_ID", help="Only events of this task.", type=TASK_ID)
 @click.option(
@@ -100,12 +102,15 @@ def events(
     task_id: str | None,
     kinds: tuple[str, ...],
 ) -> None:
-    """Show the events of tasks and workers in the order of the store. At least the last 100,000 are kept.
+    """Show the events of tasks and workers, in the order in which the store recorded them. At least the last 100,000
+    are kept.
 
-    With --json it prints one document per line. --follow continues after the store was away, and reports events that
-    were deleted before it could read them.
+    With --json it prints one document per line. --follow goes on when the store is back after a failure. It reports
+    events that were deleted before it could read them.
     """
-    chosen = whole_ids(session, [task_id])[0] if task_id else None  # as strict as for a change: it may be yet to come
+    chosen = (
+        whole_ids(session, [task_id])[0] if task_id else None
+    )  # as for a change, because the task may be submitted later
     wanted = EventFilter(chosen, frozenset(kinds))
     printer = EventPrinter(session)
 

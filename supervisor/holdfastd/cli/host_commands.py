@@ -40,7 +40,8 @@ def _ordered(answer: OrderDocument) -> str:
 
 
 def _released(answer: EndedOrderDocument) -> str:
-    """Prints the orders that remain, too: they still stop claims."""
+    """The line for an ended order. Also prints a remark for each order that remains: because of it hosts still claim no
+    tasks."""
     new, old = ("halted no more", "not halted") if answer["word"] == "halt ended" else ("resumed", "not quiet")
     for each in answer["quiet"]:
         order = Quiet(each["host"] or ALL_HOSTS, 0, each["by"], each["reason"], each["word"] == "halt")
@@ -80,8 +81,8 @@ resume = command_of(
 def control(session: Session, /, order: str, **given: Any) -> None:
     """HALT ends all `work` and `dispatch` processes, on all hosts or one, once they have finished their running tasks.
 
-    They may be started again during the halt. Supervisors keep running, but claim no tasks and fire no schedules until
-    RESUME.
+    You may start these processes again during the halt. Supervisors keep running, but claim no tasks and fire no
+    schedules until RESUME.
     """
     if order.upper() == "HALT":
         halted = operate(session, HALT_HOSTS, given_of(given))
@@ -140,7 +141,8 @@ def _print_deaths(session: Session, /) -> None:
 
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:
-    """The tasks they held when they died, by the store, which knows more than their last heartbeat but may be away."""
+    """The tasks that these incarnations held when they died, as the store knows them: incarnation to task ids. The
+    store knows more than their last heartbeats. Empty if the store is away."""
     try:
         known = ask(session, lambda store: store.incarnations(incarnations))
     except StoreError:

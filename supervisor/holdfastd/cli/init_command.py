@@ -1,4 +1,4 @@
-"""`supervisor init`: files to begin with, a handler, its settings and a test."""
+"""`supervisor init`: writes files to begin with, namely a handler, its settings and a test."""
 
 from __future__ import annotations
 
@@ -81,21 +81,21 @@ FILES: Mapping[str, str] = {"agent.py": _AGENT, "supervisor.toml": _SETTINGS, "t
 EXAMPLE = """supervisor submit --wait --name greet --data '{"name": "Ada"}'"""
 
 
-# Writes new files into a folder: all of them, whole, or none; never over something that is there.
+# Writes new files into a folder: either all of them or none. It never replaces a file.
 
 NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})  # answers of a file system without hard links
 
 
 def existing(folder: Path, names: Mapping[str, str]) -> list[str]:
-    """The names that stand in this folder for anything, a broken link included."""
+    """Those of `names` that exist in this folder, also as a broken link."""
     return [name for name in names if os.path.lexists(folder / name)]
 
 
 def write_new(folder: Path, files: Mapping[str, str]) -> None:
-    """Write these files, by name. FileExistsError, and nothing was written, if one of them has come meanwhile.
+    """Write these files: name to text. If one of them exists already, raises FileExistsError and leaves none of them.
 
-    Each is written beside its place and then linked there, which does not replace anything: a file that can be seen
-    is whole, at whatever moment this is interrupted.
+    Each file is first written in a temporary folder and then linked to its place. A link never replaces a file, and a
+    command that is interrupted leaves no half-written file. (A file system without hard links gets a copy.)
     """
     placed: list[Path] = []
     with TemporaryDirectory(prefix=".supervisor-init-", dir=folder) as aside:
@@ -112,7 +112,7 @@ def write_new(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _place(source: Path, target: Path) -> None:
-    """Give a file its name; FileExistsError if it is taken."""
+    """Put the file at `target`. Raises FileExistsError if something is there."""
     try:
         os.link(source, target)
     except OSError as error:
@@ -129,8 +129,8 @@ def _place(source: Path, target: Path) -> None:
 def init(session: Session, /, folder: Path) -> None:
     """Write a handler, its settings and a test to begin with: agent.py, supervisor.toml, test_agent.py.
 
-    They are written into FOLDER, which is made if it is missing; default: the current folder. If one of these files is
-    there, nothing is written and the exit status is 1.
+    The files go into FOLDER (default: the current folder), which is created if it is missing. If one of the files
+    exists already, nothing is written and the exit status is 1.
     """
     _write(folder)
     following = _following(folder)
@@ -141,7 +141,8 @@ def init(session: Session, /, folder: Path) -> None:
 
 
 def _write(folder: Path) -> None:
-    """Write all files or none, and leave no new folder behind. Raises CommandError."""
+    """Write all files. If one cannot be written, leave no file and no new folder. Raises CommandError or
+    PermissionError."""
     made = _make(folder)
     try:
         if found := existing(folder, FILES):
@@ -158,7 +159,8 @@ def _write(folder: Path) -> None:
 
 
 def _make(folder: Path) -> list[Path]:
-    """The folders that had to be made, the innermost first. Raises CommandError for something that is no folder."""
+    """Create the folder and its missing parents. Returns the folders that it created, the innermost first. Raises
+    CommandError if a path is not a folder."""
     try:
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)

@@ -82,21 +82,32 @@ lanes.add_command(command_of(acts.RESUME_LANE, "resume", _words, "Example: super
 
 @lanes.command("set", epilog="Example: supervisor lanes set bindu:tasks:mail --running 20 --rate 100/m")
 @click.argument("lane", required=False)
-@click.option("--running", metavar="N", help="Maximum of running tasks of the lane; `none`: no limit.")
-@click.option("--per-key", metavar="N", help="Maximum of running tasks with the same concurrency key.")
-@click.option("--rate", metavar="RATE", help="Maximum of starts per time: 10/s, 100/m, 20/10s; `none`: no limit.")
-@click.option("--burst", metavar="N", help="With --rate: maximum of starts at once after idle time.")
+@click.option("--running", metavar="N", help="Maximum number of running tasks of the lane; `none`: no limit.")
+@click.option(
+    "--per-key", metavar="N", help="Maximum number of running tasks of the lane that have the same concurrency key."
+)
+@click.option(
+    "--rate", metavar="RATE", help="Maximum number of tasks that start per time: 10/s, 100/m, 20/10s; `none`: no limit."
+)
+@click.option(
+    "--burst", metavar="N", help="With --rate: maximum number of tasks that start at once after an idle time."
+)
 @click.option("--handler", metavar="NAME", help="Limit the rate of this handler instead of a lane.")
-@click.option("--reset", is_flag=True, help="Remove the limits set by this command; those of the settings apply again.")
-@click.option("--create", is_flag=True, default=None, help="Accept a name that nobody knows yet.")
+@click.option(
+    "--reset", is_flag=True, help="Remove the limits set by this command; the limits of the settings apply again."
+)
+@click.option(
+    "--create", is_flag=True, default=None, help="Accept the name of a lane or handler that is not known yet."
+)
 @options.changing
 def set_(session: Session, /, lane: str | None, handler: str | None, reset: bool, **given: Any) -> None:
-    """Limit the running tasks of LANE, or the rate of a handler, over all hosts. Overrides the settings."""
+    """Limit the running tasks and the rate of LANE, or the rate of a handler, over all hosts. Overrides the
+    settings."""
     if (lane is None) == (handler is None):
-        raise click.UsageError("give LANE or --handler")
+        raise click.UsageError("give either LANE or --handler NAME")
     texts = given_of(given)
     if reset == bool(texts.keys() - {"create"}):
-        raise click.UsageError("give either --reset or limits")
+        raise click.UsageError("give either --reset, or limits such as --running or --rate")
     of_lane, of_handler = (acts.RESET_LANE, acts.RESET_HANDLER) if reset else (acts.LIMIT_LANE, acts.LIMIT_HANDLER)
     act: Act[Any, acts.ChangedSubject] = of_lane if handler is None else of_handler
     answer = operate(session, act, {act.subject: lane or handler, **texts})

@@ -1,4 +1,4 @@
-"""The entry of `supervisor`, and how a command ends."""
+"""The entry of `supervisor`: runs one command, and turns its errors into a line and an exit status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main() -> NoReturn:
 
 
 def run(arguments: Sequence[str], session: Session | None = None) -> int:
-    """The exit status of one command; errors are printed on standard error."""
+    """Run one command and return its exit status. Prints its errors on standard error."""
     session = session or Session()
     return _ended(session, lambda: _command(arguments, session))
 
@@ -52,7 +52,8 @@ def _ended(session: Session, work: Callable[[], int]) -> int:
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
-    """Refuse arguments that are not UTF-8, which a shell may pass, before any is stored. Raises UsageError."""
+    """Raise UsageError for an argument that is not UTF-8. A shell may pass such an argument, and no text of it must be
+    stored."""
     for argument in arguments:
         try:
             argument.encode()

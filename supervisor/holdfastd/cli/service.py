@@ -23,11 +23,13 @@ def service() -> None:
 
 
 def site_options(command: Function) -> Function:
-    """Adds the options of the unit: the command, its folder, its user, the queue."""
+    """Add the options of the unit: the command, its folder, its user, the queue."""
     file = click.Path(path_type=Path)
     for option in (
         options.setting("queue_name", "Name of the queue, a Redis list.", "NAME"),
-        options.setting("redis_url", "Redis to use, without its password. Default: the embedded store.", "URL"),
+        options.setting(
+            "redis_url", "URL of the Redis to use, without its password. Default: the embedded store.", "URL"
+        ),
         options.setting("concurrency", "Number of tasks that one worker runs at once.", "N"),
         options.setting("workers", "Number of worker processes.", "N"),
         options.setting("exec", "Command that runs each task, instead of a handler.", "COMMAND"),
@@ -35,8 +37,10 @@ def site_options(command: Function) -> Function:
         click.option(
             "--supervisor", type=file, metavar="FILE", help="The `supervisor` program to run. Default: this one."
         ),
-        click.option("--user", metavar="NAME", help="User to run as. Default: holdfast, which is created."),
-        click.option("--instance", metavar="NAME", help="Name of one of several services: holdfast@NAME."),
+        click.option("--user", metavar="NAME", help="User that runs the service. Default: holdfast, which is created."),
+        click.option(
+            "--instance", metavar="NAME", help="Name of this service if a host has several: its unit is holdfast@NAME."
+        ),
         options.common,
         click.argument("handler", required=False),
     ):
@@ -70,7 +74,7 @@ def show(session: Session, /, **asked: Any) -> None:
     type=click.Path(path_type=Path),
     default="/",
     metavar="FOLDER",
-    help="Write below this folder, to build an image.",
+    help="Write the files below this folder instead of /, to build an image.",
 )
 @site_options
 @options.pass_session

@@ -1,8 +1,8 @@
-"""Runs a service in a process that has imported nothing of the command line.
+"""Runs a service in a process that has not imported the command line.
 
-A service forks its processes, so each would carry the modules that a command imports to read its arguments. Therefore a
-child reads arguments and settings, and sends the order through a pipe. Meanwhile this process imports what the service
-needs.
+A service forks its processes, so each of them would keep the modules of the command line in memory. Therefore a child
+process reads the arguments and the settings. It sends a ServiceOrder through a pipe to this process, which imports the
+modules of the service meanwhile.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from holdfast_config import Settings
 
 
-# The services that a command can order. Nothing of the command line is imported here.
+# The services that a command can order. Their code imports nothing of the command line.
 
 
 @dataclass(frozen=True, slots=True)
 class PoolOrder:
-    """A supervisor with its workers: its settings, the flags to read them again with, and the files that they came
-    from."""
+    """The order to run a supervisor with its workers. `flags`: the settings from the command line, with which a reload
+    reads the settings again. `files`: the files that the settings came from."""
 
     settings: Settings
     flags: Mapping[str, object]
     files: tuple[Path, ...]
 
     def serve(self) -> int:
-        """Run the service; returns its exit status."""
+        """Run the service and return its exit status."""
         _begin(self.settings)
         if self.settings.scheduler_type == "memory":
             from holdfastd.single.single_process import run as run_single
@@ -45,7 +45,7 @@ class PoolOrder:
             return run_single(self.settings, output.announce)
         from holdfastd.parent import lean_imports
 
-        lean_imports.prepare(telemetry=self.settings.otlp_endpoint is not None)  # before others import the same
+        lean_imports.prepare(telemetry=self.settings.otlp_endpoint is not None)  # before other imports
 
         from holdfastd.parent.parent_process import run as run_service
 
@@ -62,12 +62,12 @@ class PoolOrder:
 
 @dataclass(frozen=True, slots=True)
 class DashboardOrder:
-    """The dashboard by itself, at the address of these settings."""
+    """The order to run the dashboard in a process of its own, at the address `settings.web`."""
 
     settings: Settings
 
     def serve(self) -> int:
-        """Serve the dashboard until it is told to end; returns its exit status."""
+        """Serve the dashboard until it is told to end. Returns its exit status."""
         _begin(self.settings)
         import_dashboard()
         from holdfastd.control.listening_socket import DASHBOARD, ListenError, ListeningSocket
@@ -91,7 +91,7 @@ ServiceOrder = PoolOrder | DashboardOrder
 
 
 def import_pool() -> None:
-    """Import what the service of a pool needs."""
+    """Import the modules that a supervisor with workers needs."""
     from holdfastd.parent import lean_imports
 
     lean_imports.prepare(telemetry=False)  # before others import the same
@@ -110,7 +110,7 @@ def import_pool() -> None:
 
 
 def import_dashboard() -> None:
-    """Import what the dashboard needs, if the extra `web` is installed."""
+    """Import the modules that the dashboard needs, if the extra `web` is installed."""
     from holdfastd.parent import lean_imports
 
     lean_imports.prepare(telemetry=False)  # before others import the same
@@ -134,11 +134,11 @@ def _begin(settings: Settings) -> None:
 BEFORE_COMMAND = ("-c", "--config")  # the options of `supervisor` itself that take a value
 HELP = {"-h", "--help"}
 
-_writing: int | None = None  # the pipe, in the child
+_writing: int | None = None  # the end of the pipe to write to; only in the child
 
 
 def wanted(arguments: Sequence[str]) -> str:
-    """The command of these arguments if it runs a service, else empty."""
+    """The command in these arguments if it runs a service (`start` or `web`), else an empty text."""
     words = iter(arguments)
     for word in words:
         if word in BEFORE_COMMAND:
@@ -149,7 +149,8 @@ def wanted(arguments: Sequence[str]) -> str:
 
 
 def ordered(command: str, work: Callable[[], int]) -> ServiceOrder | int:
-    """The service that this command orders; its exit status if it orders none. `work` runs the command, in a child."""
+    """Run the command in a child process. Returns the service that the command orders, or its exit status if it orders
+    none. `work` runs the command."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -162,7 +163,7 @@ def ordered(command: str, work: Callable[[], int]) -> ServiceOrder | int:
             with _interrupted_later():
                 _import(command)
             packed = pipe.read()
-        except KeyboardInterrupt:  # the terminal has told the child as well, which reports it
+        except KeyboardInterrupt:  # the child gets the signal from the terminal, too, and reports it
             otherwise = 128 + signal.SIGINT
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if not packed or status:
@@ -172,7 +173,8 @@ def ordered(command: str, work: Callable[[], int]) -> ServiceOrder | int:
 
 
 def run(order: ServiceOrder) -> int:
-    """Run the service; returns its exit status. In a child of `ordered` the parent runs it."""
+    """Run the service and return its exit status. In a child of `ordered`, send the order to the parent process
+    instead."""
     if _writing is None:
         return order.serve()
     with suppress(BrokenPipeError), os.fdopen(_writing, "wb") as pipe:  # the parent may be gone
@@ -192,7 +194,8 @@ def _run_in_child(work: Callable[[], int], writing: int) -> NoReturn:
 
 @contextmanager
 def _interrupted_later() -> Generator[None]:
-    """Keep a KeyboardInterrupt for the end of the block: the import system may print and drop it."""
+    """Hold SIGINT back until the end of the block. During an import Python may print a KeyboardInterrupt and drop
+    it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -201,7 +204,7 @@ def _interrupted_later() -> Generator[None]:
 
 
 def _import(command: str) -> None:
-    gc.disable()  # what is imported stays
+    gc.disable()  # imported modules stay, so a collection would free nothing
     IMPORTS[command]()
-    gc.freeze()  # to look through all of it for the little garbage of imports takes as long as many imports
+    gc.freeze()  # a collection of all these objects takes as long as many imports, and frees little
     gc.enable()

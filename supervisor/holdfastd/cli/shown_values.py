@@ -1,4 +1,4 @@
-"""Values as more than one command shows them: deaths, hosts, the ledger, processes, courses and retries."""
+"""Texts for values that several commands show: quiet hosts, the ledger, processes, deaths, bars over time, retries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfastd.operations.tasks import RetriedTask
 
 
 def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
-    """One line for each order."""
+    """One line for each order that made hosts quiet or halted them."""
     return (quiet_hosts.quiet_line(each, now_ms) for each in quiet)
 
 
@@ -30,7 +30,7 @@ def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
 
 
 def read(session: Session) -> LedgerStatus:
-    """Asks both stores. Raises StoreError if one of them is away."""
+    """The progress of the ledger, from Redis and PostgreSQL. Raises StoreError if one of them is away."""
 
     async def question(store: Store) -> LedgerStatus:
         ledger = ledger_of(store)
@@ -41,7 +41,7 @@ def read(session: Session) -> LedgerStatus:
 
 
 def read_or_error(session: Session) -> LedgerStatus | str | None:
-    """The same, or the error as text; None if PostgreSQL is not used."""
+    """The progress of the ledger, or the error as text; None if PostgreSQL is not used."""
     if session.settings.postgres is None:
         return None
     try:
@@ -51,7 +51,7 @@ def read_or_error(session: Session) -> LedgerStatus | str | None:
 
 
 def ledger_summary(ledger: LedgerStatus) -> str:
-    """The progress in one line."""
+    """The progress of the ledger in one line."""
     behind = f"{duration(ledger.behind_ms / 1000)} behind" if ledger.behind_ms else "up to date"
     lost = f", losses of Redis: {ledger.losses}" if ledger.losses else ""
     waiting = f", requests waiting for Redis: {ledger.waiting}" if ledger.waiting else ""
@@ -60,7 +60,9 @@ def ledger_summary(ledger: LedgerStatus) -> str:
 
 # Names of a supervisor's processes on the command line.
 
-CLAIMING = frozenset({"worker", "quarantine"})  # there may be several, so they are numbered
+CLAIMING = frozenset(
+    {"worker", "quarantine"}
+)  # kinds of processes that claim tasks; there may be several of a kind, so they have numbers
 
 
 def process_name(kind: str, slot: int) -> str:
@@ -74,7 +76,8 @@ DEATH_COLUMNS = ("at", "process", "pid", "cause", "detail", "status", "lived", "
 
 
 def cells(each: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
-    """The cells under COLUMNS. `held`: the tasks it held by the store, newer than its last heartbeat."""
+    """The cells of a death under DEATH_COLUMNS. `held`: the ids of the tasks that the process held, as the store knows
+    them. Without them, the cells show the tasks of its last heartbeat."""
     name = process_name(each.kind, each.slot)
     peak = None if each.peak_bytes is None else round(each.peak_bytes / 2**20, 1)
     last = " ".join(held or each.running) or "-"
@@ -83,7 +86,7 @@ def cells(each: DeathStatus, held: Sequence[str] = ()) -> tuple[object, ...]:
 
 
 def ended(status: int) -> str:
-    """An exit status, or a signal given as a negative number, in words."""
+    """How a process ended: `exit 1` for the status 1, `SIGKILL` for -9."""
     if status >= 0:
         return f"exit {status}"
     try:
@@ -98,7 +101,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(numbers: Sequence[float]) -> str:
-    """One bar for each number, the highest one as high as a line; a space for zero."""
+    """A row of bars, one for each number. The highest number gets the highest bar, zero gets a space."""
     highest = max(numbers, default=0)
     return "".join(_BARS[min(7, int(8 * number / highest))] if number > 0 else " " for number in numbers)
 

@@ -1,4 +1,5 @@
-"""`supervisor start` runs the service, with every setting as a flag. `supervisor check` says what would stop it."""
+"""`supervisor start` runs the service, with every setting as a flag. `supervisor check` finds the errors that would
+stop it."""
 
 from __future__ import annotations
 
@@ -25,24 +26,25 @@ from holdfastd.embedded import project_data
 if TYPE_CHECKING:
     from holdfastd.doctor.start_check import StartCheck
 
-# The handler of a command that runs tasks: its name, and whose code it is, before anything is started or imported.
+# Checks the name of the handler, and whose code it is, before anything is started or imported.
 
 
 def settings_with(session: Session, handler: str | None) -> Settings:
-    """The settings of a command that runs this handler, which is checked; logs are written as they say."""
+    """The settings of a command that runs this handler. Also checks the handler's name and the owner of its code, and
+    sets up logging. Raises CommandError."""
     session.flags["handler"] = handler
     if session.json:
         session.flags.setdefault("log_format", "json")
     settings = session.settings
     logging.configure(settings.log_level, settings.log_format)
     check_name(settings)
-    if why := foreign_code.refusal(settings):  # root would run the code of others
+    if why := foreign_code.refusal(settings):  # root would run code that other users can change
         raise CommandError(why, Exit.PERMISSION)
     return settings
 
 
 def check_name(settings: Settings) -> None:
-    """Raises CommandError if no handler is named or its command does not exist."""
+    """Raise CommandError if no handler is named, or if the command of --exec does not exist."""
     try:
         check_handler(settings)
     except HandlerError as error:
@@ -62,10 +64,10 @@ def start(session: Session, /, handler: str | None) -> int:
     """Start the supervisor and its workers in the foreground.
 
     HANDLER is the function that runs the tasks, as module:attribute. Default: HOLDFAST_HANDLER, `handler` in
-    supervisor.toml, or agent:handle. With --exec each task runs a command instead: it reads the message as JSON from
-    standard input and writes the result to standard output. SIGTERM or Ctrl-C stops the supervisor after the running
-    tasks have finished. With --scheduler-type memory everything runs in one process, for tasks that the handler's own
-    program submits.
+    supervisor.toml, or agent:handle. With --exec each task runs a command instead. The command reads the message as
+    JSON from standard input and writes the result to standard output. SIGTERM or Ctrl-C stops the supervisor after the
+    running tasks have finished. With --scheduler-type memory everything runs in one process, for tasks that the
+    handler's own program submits.
     """
     settings = settings_with(session, handler)
     session.warn()
@@ -89,7 +91,8 @@ def check(session: Session, /, handler: str | None) -> int:
     """Check the settings and the handler without starting anything.
 
     Takes the same arguments as `supervisor start`. It imports the handler in a process of its own, as a worker does,
-    within --boot-timeout. It prints the errors of `start` and has its exit status; 0 means that it would start.
+    within --boot-timeout. It prints the errors that `start` would print, with the same exit status; 0 means that the
+    supervisor would start.
     """
     session.flags["handler"] = handler
     settings = session.settings

@@ -1,4 +1,4 @@
-"""`supervisor stats`: what the rollups say of the last hours or days, beside the period before."""
+"""`supervisor stats`: figures of the last hours or days from the rollups, beside those of the period before."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfastd.documents.period_report import Compared, Report
 
 # Prints a report: as text with tables and a row of bars, or as CSV.
 
-MOST = 10  # handlers of a table
+MOST = 10  # rows of a table
 COLUMNS = ("runs", "a second", "failed", "retries", "crashes", "wait p50", "p95", "p99", "run p50", "p95", "p99")
 FIT = tables.TableFit(drop=("crashes", "retries", "a second", "wait p50", "run p50"))
 CSV_COLUMNS = (
@@ -134,7 +134,7 @@ def _csv_row(each: Statistic) -> tuple[object, ...]:
 
 
 @options.command(epilog="Examples: supervisor stats; supervisor stats --since 1d --handler mail.send --json")
-@click.option("--handler", metavar="NAME", help="Only tasks of this handler; '' for those that name none.")
+@click.option("--handler", metavar="NAME", help="Only tasks of this handler; '' for tasks that name no handler.")
 @click.option("--lane", metavar="LANE", help="Only tasks of this lane.")
 @click.option(
     "--since",
@@ -147,17 +147,17 @@ def _csv_row(each: Statistic) -> tuple[object, ...]:
 @click.option("--csv", "is_csv", is_flag=True, help="Print CSV, a row for each handler.")
 @options.listing
 def stats(session: Session, /, handler: str | None, lane: str | None, since: float, is_csv: bool) -> None:
-    """Show rates, failures, waiting times and run times of a period, of all hosts, beside those of the period before.
+    """Show rates, failures, waiting times and run times of all hosts in a period, beside those of the period before.
 
-    `recovery` is the time from the loss of a worker until its tasks were put back. Figures are kept by the minute for
-    eight hours, and by ten minutes for thirty days. Runs are counted exactly; of a worker that died the run times of
-    its last second are missing.
+    `recovery` is the time from the loss of a worker until its tasks were put back. Figures for each minute are kept for
+    eight hours, figures for each ten minutes for thirty days. The number of runs is exact. If a worker died, the run
+    times of its last second are missing.
     """
     if is_csv and session.json:
-        raise click.UsageError("give --json or --csv")
+        raise click.UsageError("give either --json or --csv")
     length_ms = round(since * 1000)
     if not MINUTE <= length_ms <= PACKED_KEPT_MS // 2:
-        raise click.BadParameter(f"{since:g} s: from 1m to 15d", param_hint="--since")
+        raise click.BadParameter(f"{since:g} s is not allowed: give a duration from 1m to 15d", param_hint="--since")
 
     async def read(store: Store) -> tuple[Period, Period]:
         return await last_periods(store, await store.clock_ms(), length_ms, handler, lane)

@@ -14,7 +14,7 @@ from holdfastd.embedded.project_data import DataMoveError, ProjectData
 
 COLUMNS = ("project", "state", "MiB", "folder")
 FIT = tables.TableFit(texts=("folder",), drop=("MiB",))
-NAMED = "the state folder {} is named by {}: data is moved between the default folders of projects only"
+NAMED = "the state folder {} is named by {}: remove this setting first, data is moved only between default folders"
 
 
 @options.group(epilog="Example: supervisor store list")
@@ -29,8 +29,8 @@ def store() -> None:
 def list_(session: Session, /) -> None:
     """List the projects that have data on this machine, and whether their supervisor runs.
 
-    The project is the folder of supervisor.toml, else that of agent.py, else the folder in which `supervisor start` was
-    called. `gone`: that folder was removed or renamed.
+    A project is the folder of supervisor.toml, else that of agent.py, else the folder in which `supervisor start` was
+    called. The state `gone` means that this folder was removed or renamed.
     """
     found = [_document(data) for data in project_data.of_all()]
     tables.answer(session, found, COLUMNS, (tuple(each.values()) for each in found), FIT)
@@ -38,13 +38,15 @@ def list_(session: Session, /) -> None:
 
 @store.command(epilog="Example: supervisor store move --from ~/former/project --set-aside")
 @click.option("--from", "former", metavar="FOLDER", required=True, help="The path that this project had.")
-@click.option("--set-aside", is_flag=True, help="Keep data that this project has already beside the moved data.")
+@click.option(
+    "--set-aside", is_flag=True, help="If this project has data already, keep it in a folder beside the moved data."
+)
 @options.here
 @options.pass_session
 def move(session: Session, /, former: str, set_aside: bool) -> int:
     """Move the data of a project that was renamed: from its former path to this project.
 
-    No supervisor may run on either. The data is moved at once or not at all, so the command may be repeated.
+    No supervisor may run for either path. The data is moved at once or not at all, so you may repeat the command.
     """
     settings = session.settings
     assert settings.project is not None

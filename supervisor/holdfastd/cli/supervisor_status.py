@@ -26,7 +26,7 @@ from holdfastd.documents.queue_documents import quiet_documents
 
 
 def suspect_words(status: QuarantineStatus) -> str:
-    """One line; empty if no suspect waits."""
+    """One line about the suspects that wait; empty if none waits."""
     if not status.waiting:
         return ""
     wait = counted(status.waiting, "suspect waits", "suspects wait")
@@ -42,7 +42,7 @@ SILENT = 5.0  # seconds without a heartbeat after which a process is shown as si
 
 @dataclass(frozen=True, slots=True)
 class StoreNumbers:
-    """Counts and lanes of the store, at one moment of its clock."""
+    """The store's counts, lanes and quiet hosts. Three calls read them, one after the other."""
 
     counts: Counts
     lanes: Lanes
@@ -50,12 +50,12 @@ class StoreNumbers:
 
     @property
     def paused(self) -> dict[str, str]:
-        """The reason of each paused lane."""
+        """The paused lanes: name to the reason."""
         return {lane.name: lane.paused_because for lane in self.lanes.lanes if lane.is_paused}
 
     @property
     def unserved(self) -> list[str]:
-        """Lines on tasks that wait without a live worker for their lane or handler."""
+        """Lines about waiting tasks for whose lane or handler there is no live worker."""
         lines = [
             f"lane {lane.name}: no live worker serves it, {lane.waiting} waiting"
             for lane in self.lanes.lanes
@@ -70,7 +70,7 @@ class StoreNumbers:
 
     @property
     def wrong_end(self) -> dict[str, str]:
-        """Lanes that a producer fills at the wrong end, with the remedy."""
+        """The lanes that a producer fills at the wrong end: name to the cause and the remedy."""
         return {
             lane.name: f"{words}: {wrong_end_mend(lane.name, turned=lane.end.value == 'tail')}"
             for lane in self.lanes.lanes
@@ -110,7 +110,8 @@ async def _look(store: Store) -> StoreNumbers:
 
 
 def _numbers(session: Session, service: SupervisorStatus) -> StoreNumbers | str:
-    """The numbers, or the error if the store is away: that must not hide the rest of the status."""
+    """The numbers of the store, or the error if the store is away. Such an error must not hide the rest of the
+    status."""
     if session.settings.embedded and not service.store.embedded:
         return f"the supervisor uses {service.store.url}: give this command the same URL (--redis-url, or REDIS_URL)"
     try:

@@ -1,4 +1,5 @@
-"""The timeline commands, with the formats of a timeline scheduler: set, unset, tell, statuses, work, dispatch."""
+"""The timeline commands set, unset, tell, statuses, work and dispatch. They read and print the formats of a timeline
+scheduler."""
 
 from __future__ import annotations
 
@@ -27,6 +28,8 @@ from holdfastd.operations.timeline_jobs import SET_JOB, UNSET_JOB
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
+    """One row of the CSV file: its line number, the job and its schedule."""
+
     line: int
     jobid: str
     schedule: str
@@ -81,7 +84,7 @@ def _row(path: Path, line: int, cells: list[str]) -> JobRow:
     "--schedules",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV file of JOBID,SCHEDULE to set before the start.",
+    help="CSV file with a row JOBID,SCHEDULE for each job to set before the start.",
 )
 @click.option("-a", "--after", metavar="TIME", help="With --schedules: skip fires up to this time.")
 @settings_but("workers", "reload", "preload", "burst")
@@ -90,8 +93,8 @@ def _row(path: Path, line: int, cells: list[str]) -> JobRow:
 def dispatch(session: Session, /, worker: str | None, schedules: Path | None, after: str | None) -> int:
     """Run one steward in the foreground: it fires schedules, recovers tasks of dead workers, and wakes workers.
 
-    Any number of stewards may run, also beside `supervisor start`. WORKER names the lanes that it watches for pushed
-    entries, as for `supervisor work`. SIGTERM or Ctrl-C ends it.
+    Any number of stewards may run, also beside `supervisor start`. WORKER is the same as for `supervisor work`: the
+    steward watches the lanes of this worker for entries that producers push. SIGTERM or Ctrl-C ends the steward.
     """
     if after is not None and schedules is None:
         raise click.UsageError("--after needs --schedules")
@@ -128,7 +131,7 @@ jobid_argument = click.argument("jobid", metavar="JOBID")
     type=click.Choice(["stop", "continue"]),
     default="stop",
     show_default=True,
-    help="After a failed run: stop or continue.",
+    help="What the schedule does after a failed run: stop or continue.",
 )
 @click.option(
     "--max-attempts", type=int, default=1, show_default=True, metavar="N", help="Number of attempts of one run."
@@ -137,7 +140,7 @@ jobid_argument = click.argument("jobid", metavar="JOBID")
     "--timeout",
     type=parameters.DURATION,
     metavar="DURATION",
-    help="Maximum time of a run. Default: that of its worker, or 10 s.",
+    help="Maximum time of a run. Default: the timeout that its worker sets, or 10 s.",
 )
 @options.timeline
 def set_(session: Session, /, **given: Any) -> None:
@@ -159,7 +162,7 @@ unset = command_of(
 
 
 def print_row(*cells: str) -> None:
-    """Prints one row; control characters are escaped."""
+    """Print one CSV row; control characters are escaped."""
     row = io.StringIO()
     csv.writer(row, lineterminator=output.LINE_END).writerow(
         [output.safe(cell, keep=output.LINE_END) for cell in cells]
@@ -168,7 +171,7 @@ def print_row(*cells: str) -> None:
 
 
 def print_schedules(session: Session) -> None:
-    """Prints the jobs as `supervisor set` takes them, and a remark on schedules that it cannot set."""
+    """Print the jobs as `supervisor set` takes them, and a remark on the schedules that it cannot set."""
 
     async def work(manager: TaskManager) -> int:
         others = 0
@@ -194,7 +197,8 @@ def print_schedules(session: Session) -> None:
 @click.option("-b", "--before", metavar="TIME", help="Only jobs that got their status at this time or before.")
 @options.timeline
 def statuses(session: Session, /, before: str | None) -> None:
-    """Print JOBID,EVENT:TIMESTAMP for each job: its status (TML, ENQ, WRK, STP, DIE or BAD) and its start (Unix time).
+    """Print JOBID,EVENT:TIMESTAMP for each job: its status (TML, ENQ, WRK, STP, DIE or BAD), and since when (Unix
+    time).
 
     `supervisor tell --help` explains the statuses.
     """
@@ -218,7 +222,8 @@ def tell(session: Session, /, jobid: str) -> None:
     """Print the status of a job as JSON: status, next_run (Unix seconds), schedule, working.
 
     The status is TML (waits for its time), ENQ (queued), WRK (runs), STP (stopped), DIE (a run failed) or BAD (cannot
-    be run), with the time of its start. For an unknown job all values are null and the exit status is 1.
+    be run), with the Unix time since when the job has it. For an unknown job all values are null and the exit status is
+    1.
     """
     try:
         job = manage(session, lambda manager: tell_job(manager, jobid))
@@ -239,9 +244,10 @@ def tell(session: Session, /, jobid: str) -> None:
 def work(session: Session, /, worker: str | None) -> int:
     """Run one worker in the foreground, one task at a time unless --concurrency says otherwise.
 
-    WORKER is a class of holdfast.timeline called with literals, or any handler. Default: that of the settings. The
-    worker also fires schedules that are due. Any number may run at once. SIGTERM or Ctrl-C ends it after its running
-    task. It is not restarted when it dies: use `supervisor start` for that.
+    WORKER is a class of holdfast.timeline called with literals, such as 'mymodule:Worker("A:A:B")', or any handler.
+    Default: the handler of the settings. The worker also fires schedules that are due. Any number of workers may run at
+    once. SIGTERM or Ctrl-C ends the worker after its running task. Nothing restarts the worker when it dies: use
+    `supervisor start` for that.
     """
     settings = settings_with(session, worker)
     reach(session)

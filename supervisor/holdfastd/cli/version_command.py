@@ -1,4 +1,4 @@
-"""`supervisor version`."""
+"""`supervisor version`: prints the versions of Holdfast and Python."""
 
 from __future__ import annotations
 

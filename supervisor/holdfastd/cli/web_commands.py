@@ -36,11 +36,13 @@ def _checked(_: click.Context, __: click.Parameter, address: str | None) -> str 
 @settings_of("Agent")
 @options.changing
 def web(session: Session, /, address: str | None) -> int:
-    """Serve the dashboard of the queue at ADDRESS: PORT, HOST:PORT or unix:PATH; else at --web of the settings, or at
-    port 8080 of loopback. Ctrl-C ends it; tasks and workers do not need it.
+    """Serve the dashboard of the queue at ADDRESS: PORT, HOST:PORT or unix:PATH.
+
+    Without ADDRESS the dashboard is at --web of the settings, or at port 8080 of loopback. Ctrl-C ends the dashboard;
+    tasks and workers run without it.
 
     Users log in with their names and passwords (--web-users-file), at a proxy (--web-trust-proxy), or with the token of
-    HOLDFAST_WEB_TOKEN. Without any of these a token is made now and printed.
+    HOLDFAST_WEB_TOKEN. If none of these is set, the command makes a token and prints it.
     """
     settings = session.settings.model_copy(update={"web": address or session.settings.web or DEFAULT})
     if why_not := web_refusal(settings):
@@ -68,12 +70,16 @@ supervisor web-user grace --no-password >> web-users
     show_default=True,
     help="Role of the user.",
 )
-@click.option("--no-password", is_flag=True, help="For a user who logs in at the proxy (--web-trust-proxy) only.")
+@click.option(
+    "--no-password",
+    is_flag=True,
+    help="The user gets no password, and can log in only at the proxy (--web-trust-proxy).",
+)
 def web_user(name: str, role: str, *, no_password: bool) -> None:
-    """Print the line of a user for the file that --web-users-file names. A viewer reads, an operator also changes.
+    """Print a line for one user, to be added to the file of --web-users-file. A viewer reads, an operator also changes.
 
-    Asks for the password, or reads it from the first line of standard input. The file must be readable by its owner
-    alone, or by its owner and group: chmod 600. A changed line counts at once.
+    The command asks for the password, or reads it from the first line of standard input. Only the owner of the file, or
+    its owner and group, may have access to the file: chmod 600. A changed line takes effect at once, without a restart.
     """
     try:
         check_name(name)

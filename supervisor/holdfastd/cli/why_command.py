@@ -19,17 +19,18 @@ from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
 
-STATUS_TIMEOUT = 1.0  # seconds for the supervisor to answer; its part is not essential
+STATUS_TIMEOUT = 1.0  # seconds to wait for the supervisor; without its answer the rest is shown
 
 
 @options.command(epilog="Example: supervisor why 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
 @click.argument("task_id", type=TASK_ID)
 @options.reading
 def why(session: Session, /, task_id: str) -> None:
-    """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do.
+    """Show the history of a task, how long it waited and ran, its state, what will happen next, and what you can do.
 
-    Times are in UTC, each with the time since the line before. The number of attempts, and the time that an ended task
-    is kept, are those of the running workers; if none runs, those of the settings of this command.
+    Times are in UTC, each with the time since the line before. The maximum number of attempts, and the time for which
+    an ended task is kept, come from the running workers. If no worker runs, they come from the settings of this
+    command.
     """
     chosen = whole_id(session, task_id)
     snapshot, known = ask(session, partial(_story, session, check_id(chosen)))
@@ -53,7 +54,7 @@ async def _story(session: Session, task_id: str, store: Store, /) -> tuple[TaskS
 
 
 def _deaths(here: SupervisorStatus | None) -> dict[str, int]:
-    """The times of deaths of workers, by the supervisor of this host."""
+    """When workers died, as the supervisor of this host knows it: incarnation to Unix time in milliseconds."""
     return {each.incarnation: round(each.at * 1000) for each in here.deaths.recent} if here else {}
 
 

@@ -125,7 +125,7 @@ async def send_message(doing: Doing, given: SendMessage) -> TaskState:
 
 
 async def retry_task(doing: Doing, given: ReasonedTask) -> RetriedTask:
-    """Run a failed, rejected or canceled task again, as a new task; one that waits for a retry runs now."""
+    """Run a failed, rejected or canceled task again, as a new task. A task that waits for its retry runs now."""
     answer = checked(await doing.manager.ask_retry(given.task_id, doing.reason("retried", given.reason)))
     return {"task_id": given.task_id, "answer": Retried(answer.word), "runs_as": answer.task_id}
 

@@ -32,7 +32,10 @@ def installed_it_is_started_and_ready(scene: Scene) -> None:
     until("status", lambda: scene.unit.show("StatusText") == "running: 2 of 2 workers ready, 0 tasks running")
     assert scene.tasks.answer("version") == 1
     found = run(SUPERVISOR, "status")
-    assert found.stderr == "supervisor: no supervisor runs for this project: this is the service in /run/holdfast\n"
+    assert (
+        found.stderr
+        == "supervisor: no supervisor runs for this project: this command uses the service in /run/holdfast\n"
+    )
     assert "2 of 2 workers ready" in found.stdout
     lost = run(SUPERVISOR, "stop", status=1)
     assert lost.stderr.endswith("name its --runtime-dir (there is /run/holdfast)\n")

@@ -18,7 +18,7 @@ UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELO
 
 
 def report(error: BaseException, *, debug: bool) -> int:
-    """Print the error; returns the exit status."""
+    """Print the error on standard error. Returns the exit status. `debug`: also print the traceback."""
     error = single_error(error)
     lines, status = _explained(error)
     if isinstance(error, BrokenPipeError | output.OutputError):
@@ -58,7 +58,8 @@ def _explained(error: BaseException) -> tuple[list[str], int]:
 
 
 def _of_system(error: OSError) -> tuple[list[str], int] | None:
-    """The lines and the status of an error of the operating system; None if it is a bug of ours."""
+    """The lines and the exit status for an error that the operating system reports. None if the error is a bug of
+    Holdfast."""
     match error:
         case BrokenPipeError():
             return [], Exit.READ_NO_MORE

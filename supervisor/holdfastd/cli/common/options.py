@@ -61,31 +61,31 @@ def switch(field: str, meaning: str) -> Decorator:
 
 
 def common(command: Function) -> Function:
-    """Adds the options of every command: --json and --debug."""
+    """Add the options of every command: --json and --debug."""
     command = _mark("debug", "Print the traceback of an error.")(command)
     return _mark("json", "Print JSON: one document, or one per line.")(command)
 
 
 def here(command: Function) -> Function:
-    """Adds the options by which a command finds its supervisor."""
+    """Add the options by which a command finds its supervisor."""
     command = setting("config", CONFIG_HELP, "FILE")(command)
     return common(setting("runtime_dir", "Folder of the supervisor's sockets.", "FOLDER")(command))
 
 
 def store(command: Function) -> Function:
-    """Adds the options by which a command finds the store."""
+    """Add the options by which a command finds the store."""
     command = setting("queue_name", "Name of the queue, a Redis list.", "NAME")(command)
-    url = "Redis to use. Default: that of the settings, or the supervisor's embedded store."
+    url = "URL of the Redis to use. Default: that of the settings, or the supervisor's embedded store."
     return here(setting("redis_url", url, "URL")(command))
 
 
 def wide(command: Function) -> Function:
-    """Adds --wide, for commands that print a table which may be too wide for the terminal."""
-    return _mark("wide", "On a terminal: print whole ids and all columns. In a pipe they are whole anyway.")(command)
+    """Add --wide, for commands that print a table which may be too wide for the terminal."""
+    return _mark("wide", "On a terminal: print whole ids and all columns. In a pipe it is always so.")(command)
 
 
 def together(*parts: Decorator) -> Decorator:
-    """Adds several options, in this order."""
+    """A decorator that adds several options, in this order."""
 
     def add(command: Function) -> Function:
         for part in reversed(parts):
@@ -99,22 +99,22 @@ def together(*parts: Decorator) -> Decorator:
 
 
 def changing(command: Function) -> Function:
-    """For a command that changes something in the store."""
+    """Add the options of a command that changes something in the store."""
     return store(pass_session(command))
 
 
 def reading(command: Function) -> Function:
-    """For a command that only reads the store."""
+    """Add the options of a command that only reads the store."""
     return store(pass_reading_session(command))
 
 
 def listing(command: Function) -> Function:
-    """For a command that only reads the store, and prints a table."""
+    """Add the options of a command that only reads the store and prints a table."""
     return wide(reading(command))
 
 
 def timeline(command: Function) -> Function:
-    """For a timeline command with the store."""
+    """Add the options of a timeline command that uses the store."""
     return store(pass_timeline_session(command))
 
 
@@ -123,13 +123,13 @@ def flag(field: str) -> str:
 
 
 def remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """The callback of an option that is a setting."""
+    """Put the value of an option into the session's flags. The callback of each option that is a setting."""
     if value is not None:
         context.ensure_object(Session).flags[parameter.name] = value
 
 
 def _mark(name: str, meaning: str) -> Decorator:
-    """A flag that is a field of the session."""
+    """A flag that sets the field `name` of the session to True."""
 
     def mark(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:

@@ -1,6 +1,7 @@
 """The standard streams: JSON for programs and text for people. Control characters of untrusted text are escaped.
 
-Text names the commands by the name by which this one was called.
+If a text tells the user to call a command, it uses the name by which this command was called: `supervisor` or
+`holdfast`.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ COMMANDS = (
     "resume|scale|schedules|service|set|start|stats|status|statuses|stop|store|submit|tasks|tell|top|unset|version|why|"
     "work|web|web-user|workers|COMMAND"
 )
-_NO_ARTICLE = "(?<!the )(?<!The )(?<!a )(?<!A )"  # prose tells of the supervisor, not of its commands
+_NO_ARTICLE = "(?<!the )(?<!The )(?<!a )(?<!A )"  # "the supervisor" is the process, not a command
 LINE_END = "\n"
 STDIN, STDOUT, STDERR = 0, 1, 2
 LONGEST = 900  # characters of a line for people
 
 
 def command_name() -> str:
-    """The name by which this command was called; `supervisor` where it was called otherwise."""
+    """The name by which this command was called, `supervisor` or `holdfast`. For any other name: `supervisor`."""
     name = sys.argv[0].rpartition("/")[2]
     return name if name in NAMES else NAMES[0]
 
 
 def as_called(text: str) -> str:
-    """The text with this name in the commands that it tells the user to call."""
+    """The text, with the name by which this command was called in each command that the user should call."""
     name = command_name()
     if name == NAMES[0]:
         return text
@@ -49,12 +50,12 @@ def safe(value: str, keep: str = "") -> str:
 
 
 def document(value: object) -> None:
-    """One JSON document: indented on a terminal."""
+    """Print one JSON document, indented on a terminal."""
     _print(json.dumps(value, indent=2 if sys.stdout.isatty() else None))
 
 
 def line(value: object) -> None:
-    """One of many JSON documents, on a line of its own."""
+    """Print one of many JSON documents, on a line of its own."""
     _print(compact(value))
 
 
@@ -69,35 +70,38 @@ def readable(value: object) -> str:
 
 
 def text(value: str, keep: str = "") -> None:
-    """Prints a line for people; the characters of `keep` are not escaped."""
+    """Print a line for people. The characters of `keep` are not escaped."""
     _print(safe(value, keep))
 
 
 def piece(value: str) -> None:
-    """Prints escaped text without a line end."""
+    """Print text that is escaped already, without a line end."""
     sys.stdout.write(value)
     sys.stdout.flush()
 
 
 def hint(value: str, keep: str = "") -> None:
-    """Prints a line for people that may tell them to call a command, by the name by which this one was called."""
+    """Print a line for people that may tell them to call a command. The command has the name by which this one was
+    called."""
     text(as_called(value), keep)
 
 
 def note(text: str, level: str = "info") -> None:
-    """Prints a remark on standard error; the journal learns its level."""
+    """Print a remark on standard error. If systemd's journal reads it, the journal also gets the level."""
     remark(safe(text, keep=LINE_END), level)
 
 
 def announce(text: str, level: str = "info") -> None:
-    """Prints a remark of a service, as `note` does, without waiting for its reader. Raises OSError."""
+    """Print a remark of a service, like `note`, but without waiting for the reader of standard error. Raises
+    OSError."""
     from holdfast_config.standard_error import STREAM  # only services need it
 
     STREAM.write(f"{_remark(safe(text, keep=LINE_END), level)}\n".encode("utf-8", "backslashreplace"))
 
 
 def remark(text: str, level: str) -> None:
-    """Prints escaped text on standard error, without secrets; the journal learns its level."""
+    """Print escaped text on standard error, without secrets. If systemd's journal reads it, the journal also gets the
+    level."""
     sys.stderr.write(_remark(text, level) + LINE_END)
     sys.stderr.flush()
 
@@ -119,7 +123,8 @@ def _print(value: str) -> None:
 
 
 def shortened(value: str) -> str:
-    """Text whose very long lines lose their middle: the end of a message often names the error."""
+    """The text, in which lines longer than LONGEST lose their middle. Their end stays, because it often names the
+    error."""
     return "\n".join(
         line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
         for line in value.split("\n")
@@ -128,9 +133,9 @@ def shortened(value: str) -> str:
 
 # The standard streams of a command: closed ones are opened, and write errors get a type of their own.
 #
-# A closed descriptor would be reused by the next file that is opened; an event loop aborts if that is one of its own. A
-# write error of standard output has its own exit status, since the command itself may have succeeded. Write errors of
-# standard error are ignored.
+# The next file that is opened would get the number of a closed descriptor. An event loop aborts if this file is one of
+# its own. A write error of standard output has its own exit status, because the command itself may have
+# succeeded. Write errors of standard error are ignored.
 
 
 class OutputError(OSError):
@@ -144,9 +149,7 @@ class _Output(io.FileIO):
     def write(self, data: bytes, /) -> int:  # type: ignore[override] # a buffered writer passes bytes
         try:
             return super().write(data)
-        except (
-            BrokenPipeError
-        ) as error:  # the reader has seen enough; one with an errno would be ended by click, with 1
+        except BrokenPipeError as error:  # the reader closed it; click would exit with 1 for an error with an errno
             raise BrokenPipeError(error.strerror) from error
         except OSError as error:
             raise OutputError(error.errno, error.strerror) from error
@@ -161,7 +164,8 @@ class _Notes(io.FileIO):
 
 
 def prepare() -> None:
-    """Make the three streams usable, whatever the caller left of them."""
+    """Make the three standard streams usable: open those that the caller has closed, and give the others their error
+    handling."""
     for descriptor in (STDIN, STDOUT, STDERR):
         _open_if_closed(descriptor)
     if sys.stdin is None:
@@ -171,7 +175,7 @@ def prepare() -> None:
 
 
 def silence() -> None:
-    """Discard buffered and further standard output, so that it does not raise again."""
+    """Discard buffered and further standard output, so that a write does not raise again."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
@@ -190,6 +194,6 @@ def _text(raw: io.FileIO, *, line_buffering: bool) -> TextIO:
     """Text in the locale's encoding; unbuffered if PYTHONUNBUFFERED is set."""
     unbuffered = bool(getattr(sys.__stdout__, "write_through", False))
     buffer = cast(BinaryIO, raw) if unbuffered else io.BufferedWriter(raw)
-    return io.TextIOWrapper(  # noqa: PLW1514 - that is what is wanted
+    return io.TextIOWrapper(  # noqa: PLW1514 - the locale's encoding is wanted
         buffer, errors="backslashreplace", line_buffering=line_buffering, write_through=unbuffered
     )

@@ -78,13 +78,14 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 
 
 def limit_option(most: int | None, meaning: str, default: int = 100, **more: Any) -> Decorator:
-    """`--limit`, from 1 to `most`; None: without a bound."""
+    """The option `--limit`, from 1 to `most` (None: no maximum)."""
     kind = click.IntRange(1, most)
     return click.option("--limit", type=kind, default=default, show_default=True, help=meaning, **more)
 
 
 def with_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a task that were given: with --name, --data has the arguments of the handler."""
+    """The options of a task that are not None. With --name, the value of --data becomes `kwargs`: the arguments of the
+    handler. Raises UsageError if that value is no JSON object."""
     values = {name: value for name, value in given.items() if value is not None}
     if "name" in values and "data" in values:
         values["kwargs"] = values.pop("data")

@@ -1,4 +1,4 @@
-"""Commands that only read find the service of this host by themselves, where their project has no supervisor."""
+"""For commands that only read: finds the service of this host if their project has no supervisor."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ MASKED = "***"
 
 
 def found(settings: Settings, services: Sequence[RunningPool] | None = None) -> Path | None:
-    """The runtime folder of the only service of this host; None if there are several, a folder is named, the project's
-    own supervisor or embedded store runs, or another user could have made its folder: the command will refuse that."""
+    """The runtime folder of the only service of this host. None if there are none or several, if the settings name a
+    runtime folder, or if the queue is in memory. None also if the project's own supervisor or embedded store runs, or
+    if another user could have made the project's runtime folder: then the command refuses that folder."""
     if settings.runtime_folder.named or settings.scheduler_type == "memory":
         return None
     if not is_trusted(settings.runtime_folder):
@@ -33,7 +34,8 @@ def found(settings: Settings, services: Sequence[RunningPool] | None = None) -> 
 
 
 def of_service(settings: Settings, folder: Path, data: Path = DATA) -> Settings:
-    """These settings with the folders of the service and, if they name no store, with its store and queue."""
+    """These settings with the folders of the service. If they name no store, they also get the service's store and
+    queue."""
     changed: dict[str, object] = {"runtime_dir": folder}
     if (data / folder.name).is_dir():
         changed["state_dir"] = data / folder.name
@@ -41,7 +43,8 @@ def of_service(settings: Settings, folder: Path, data: Path = DATA) -> Settings:
 
 
 def _store(settings: Settings, folder: Path) -> dict[str, object]:
-    """The store and the queue of the service; nothing if it does not answer this user, or gives away no password."""
+    """The settings of the service's store and queue. Empty if the service does not answer this user. Without the URL if
+    its password is masked."""
     from holdfastd.control.client import ask  # slow to import, and rarely needed
     from holdfastd.control.socket_protocol import AskStatus, ControlError
 

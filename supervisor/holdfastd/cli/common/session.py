@@ -27,9 +27,9 @@ class CommandError(Exception):
 
 @dataclass
 class Session:
-    """`flags` are settings by field name, as they were typed; `json`: documents instead of tables. `wide`: tables as
-    wide as they are, also on a terminal. `own_process`: this process runs this command and nothing else. `reads`: the
-    command changes nothing, so it may look at the service of the host."""
+    """One call of the command line. `flags`: the settings that were typed, by field name. `json`: print documents
+    instead of tables. `wide`: tables keep their full width, also on a terminal. `own_process`: this process runs only
+    this command. `reads`: the command changes nothing, so it may use the service of the host."""
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
@@ -38,11 +38,14 @@ class Session:
     debug: bool = False
     own_process: bool = False
     reads: bool = False
-    is_terminal: bool = field(default_factory=lambda: sys.stdout.isatty())  # a progress bar may hide it later
+    is_terminal: bool = field(
+        default_factory=lambda: sys.stdout.isatty()
+    )  # read now: a progress bar may replace the stream later
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings, read at the first access. Prints a notice for each file that was found and not named.
+        """The settings, read at the first access. Prints a notice for each settings file that was found without being
+        named.
 
         Raises ConfigError.
         """
@@ -61,7 +64,7 @@ class Session:
         folder = service_pool.found(settings)
         if folder is None:
             return settings
-        output.note(f"no supervisor runs for this project: this is the service in {folder}")
+        output.note(f"no supervisor runs for this project: this command uses the service in {folder}")
         return service_pool.of_service(settings, folder)
 
     @cached_property

@@ -51,14 +51,14 @@ NOT_FLAGS = ("handler", *names.PASSWORDS)
 
 
 def settings_but(*fields: str) -> Decorator:
-    """Adds a flag for each field of Settings, which checks its value, and for the settings files; except for some
-    fields, which the command does not use or names differently."""
+    """A decorator that adds a flag for each field of Settings and for the settings files. `fields`: those that get no
+    flag, because the command does not use them or names them differently."""
     left_out = {*NOT_FLAGS, *fields}
 
     def decorate(command: Function) -> Function:
         command = rich_config(help_config={"option_groups": {"*": _groups(left_out)}})(command)
         command = options.setting("config", options.CONFIG_HELP, "FILE")(command)
-        command = options.setting("env_file", "File of variables. Default: ./.env.", "FILE")(command)
+        command = options.setting("env_file", "File of environment variables. Default: ./.env.", "FILE")(command)
         return _with_flags(command, [field for field in Settings.model_fields if field not in left_out])
 
     return decorate
@@ -68,7 +68,7 @@ every_setting = settings_but()
 
 
 def settings_of(group: str, *left_out: str) -> Decorator:
-    """Adds the flags of one group of settings, without some of its fields."""
+    """A decorator that adds the flags of one group of settings, without the fields in `left_out`."""
     return lambda command: _with_flags(command, [field for field in GROUPS[group] if field not in left_out])
 
 
@@ -79,7 +79,7 @@ def _with_flags(command: Function, fields: Sequence[str]) -> Function:
 
 
 def _groups(left_out: Collection[str]) -> list[Any]:
-    """The groups of the help; options of no group stand in one of their own."""
+    """The groups of flags in `--help`, without the fields in `left_out`."""
     return [
         {"name": name, "options": [options.flag(field) for field in fields if field not in left_out]}
         for name, fields in GROUPS.items()

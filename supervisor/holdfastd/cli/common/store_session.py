@@ -1,4 +1,5 @@
-"""Runs a command's work with the store: an event loop, a connection, a limit for retries. Makes commands of acts."""
+"""Runs a command's work with the store: opens the store in an event loop, and limits retries. Also makes commands of
+acts."""
 
 from __future__ import annotations
 
@@ -41,18 +42,19 @@ NO_STORE = f"this is the embedded store of a supervisor: {NEED_ONE}"
 
 
 def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
-    """The store's answer to one question; retried while the store is away."""
+    """Ask the store one question and return its answer. The question is retried while the store is away."""
     return converse(session, lambda store: retries_of(session.settings).call(question, store))
 
 
 def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
-    """The result of `work`, which uses the store itself and without a time limit."""
+    """Run `work` with the open store and return its result. There is no retry and no time limit; `work` sees to these
+    itself."""
     return _interruptible(partial(_with_store, session, work))
 
 
 def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], later: SubmitRetries | None = None) -> T:
-    """The result of `work`, which is given the producer's API. `later`: the retries of long work, once the store has
-    answered."""
+    """Run `work` with a TaskManager and return its result. `later`: the retries for long work; they apply once the
+    store has answered."""
     settings, first = session.settings, retries_of(session.settings)
 
     async def inside(store: Store) -> T:
@@ -64,7 +66,8 @@ def manage(session: Session, work: Callable[[TaskManager], Awaitable[T]], later:
 
 
 def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object], later: SubmitRetries | None = None) -> T:
-    """The answer of an act of this operator. `later`: the retries of long work, once the store has answered."""
+    """Carry out an act for the operator at this terminal and return its answer. `texts`: the arguments of the act.
+    `later`: the retries for long work; they apply once the store has answered."""
 
     async def inside(store: Store) -> T:
         if later is not None:
@@ -75,8 +78,8 @@ def operate(session: Session, act: Act[Any, T], texts: Mapping[str, object], lat
 
 
 def operate_here(session: Session, act: Act[Any, T], texts: Mapping[str, object]) -> T:
-    """The answer of an act on the supervisor of this runtime folder. It needs no store: one that is away takes no
-    note."""
+    """Carry out an act on the supervisor of this runtime folder and return its answer. The act does not need the store;
+    while the store is away, Activity gets no entry."""
 
     async def inside() -> T:
         _check_reachable(session.settings)
@@ -99,8 +102,8 @@ async def operate_in(
     tell: Callable[[str], None] = _warn,
     **surroundings: Any,
 ) -> T:
-    """The answer of an act. It is noted in Activity; where the store does not take the note, the change stands, and
-    `tell` says so. `surroundings`: see Doing."""
+    """Carry out an act with an open store and return its answer. The act is noted in Activity. If the store does not
+    take the note, the change stands, and `tell` gets a line that says so. `surroundings`: see Doing."""
     settings, retries = session.settings, retries or retries_of(session.settings)
     async with asking(store, act.name, act.subject_of(texts), tell) as asked:
         operator = Operator(asked.who, asked.origin, Face.COMMAND)
@@ -113,7 +116,7 @@ async def operate_in(
 async def asking(
     store: Store, change: str, subject: str = "", tell: Callable[[str], None] = _warn
 ) -> AsyncGenerator[AskedChange]:
-    """A change that this command asks for, which is noted in Activity once."""
+    """A context for one change that this command asks for. The change is noted in Activity once."""
 
     async def keep(activity: Activity) -> None:
         try:
@@ -123,7 +126,7 @@ async def asking(
                 tell(f"{LOST}: {error}")
 
     asked = AskedChange(operator_name(), "the command line", keep, change, subject)
-    # While the store is away nobody can note anything there: to try would only keep the command waiting.
+    # While the store is away it takes no note: an attempt would only keep the command waiting.
     async with notes.noted(asked, unasked=(StoreUnavailableError,)):
         try:
             yield asked
@@ -146,8 +149,9 @@ async def operate_each(
     subjects: Iterable[str],
     others: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, T | HoldfastError]:
-    """The answer for each subject, or why it was refused: that does not affect the others. An argument that cannot be,
-    and a store that fails, end it."""
+    """Carry out an act on each subject. Returns the answer for each, or the error by which it was refused; the others
+    still go on. Raises InvalidTaskError for an invalid argument and StoreError if the store fails: these end the
+    work."""
     answers = dict[str, T | HoldfastError]()
     for subject in dict.fromkeys(subjects):
         try:
@@ -161,14 +165,14 @@ async def operate_each(
 
 
 class AnnouncedRetries(SubmitRetries):
-    """Retries that print one line, when they begin, with the time limit."""
+    """Retries that print one line with the time limit when they begin."""
 
     def pausing(self, error: BaseException) -> None:
         output.note(f"{error}: retrying for up to {self.seconds:g} s")
 
 
 def retries_of(settings: Settings) -> SubmitRetries:
-    """The retries of the settings if they set any; else the short ones of a terminal."""
+    """The retries of the settings if any of these is set; else the short retries for a terminal."""
     chosen = any(field.startswith("submit_") for field in settings.model_fields_set)
     return SubmitRetries.of(settings.redis.submit) if chosen else TERMINAL_RETRIES
 
@@ -179,9 +183,10 @@ def reach(session: Session) -> None:
 
 
 def _interruptible(work: Callable[[], Awaitable[T]]) -> T:
-    """Run the work; an interrupt cancels it, a second one ends the process at once.
+    """Run the work. An interrupt cancels the work, a second one ends the process at once.
 
-    The event loop alone would cancel only once, and `asyncio.wait_for` of Python 3.11 may swallow it in a Redis call.
+    The event loop alone would cancel only once, and `asyncio.wait_for` of Python 3.11 may swallow that cancellation in
+    a Redis call.
     """
 
     async def run() -> T:
@@ -194,7 +199,7 @@ def _interruptible(work: Callable[[], Awaitable[T]]) -> T:
 
 @contextmanager
 def _interrupts(cancel: Callable[[], None]) -> Generator[None]:
-    """The first SIGINT cancels, unless the caller of this process has it ignored."""
+    """In this context the first SIGINT calls `cancel`, unless this process was started with SIGINT ignored."""
     loop = asyncio.get_running_loop()
 
     def interrupted() -> None:
@@ -246,9 +251,9 @@ def command_of(
     own: Mapping[str, options.Decorator] = NO_OWN,
     adds: options.Decorator = options.changing,
 ) -> click.Command:
-    """An argument without a default is one of the command; each other is an option. `words`: the answer for people;
-    `left_out`: arguments that the command does not take; `own`: options that it reads in its own way;
-    `adds`: adds the options of commands of its kind."""
+    """A command that carries out one act of an operator. A field of the act without a default is an argument of the
+    command, any other field is an option. `words`: makes the answer for people. `left_out`: fields that the command
+    does not take. `own`: fields for which the command has its own option. `adds`: adds the common options."""
 
     @arguments_of(act, left_out, own)
     @adds
@@ -262,13 +267,14 @@ def command_of(
 def arguments_of(
     act: Act[Any, Any], left_out: Collection[str] = (), own: Mapping[str, options.Decorator] = NO_OWN
 ) -> options.Decorator:
-    """The arguments and options of a command that carries the act out, and does something beside it."""
+    """A decorator that adds the fields of an act as arguments and options. For a command with a function of its own.
+    `left_out` and `own`: as for `command_of`."""
     fields = [each for each in act.fields if each.name not in left_out]
     return options.together(*(own.get(field.name) or _parameter(field) for field in fields))
 
 
 def given_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given."""
+    """The arguments that were given: those that are neither None nor an empty tuple."""
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
@@ -278,7 +284,7 @@ def refusals(answers: Mapping[str, object]) -> list[HoldfastError]:
 
 
 def print_purged(session: Session, purged: int, refused: Collection[HoldfastError]) -> int:
-    """Print the refusals and the number of what was deleted; returns the exit status."""
+    """Print the refusals and the number of things that were deleted. Returns the exit status."""
     for each in refused:
         output.note(str(each))
     session.answer({"purged": purged}, f"{purged} deleted")

@@ -1,4 +1,4 @@
-"""Tables: drawn on a terminal, into which they fit, and aligned in a pipe, where they are whole.
+"""Prints tables. On a terminal they are drawn and made to fit; in a pipe they are aligned and whole.
 
 Control characters of untrusted text are escaped.
 """
@@ -25,10 +25,10 @@ from holdfastd.cli.common import Session, output
 
 # Fits a table into the width of a terminal: ids and texts are shortened at their end, then columns are left out.
 #
-# Pure: the same cells and width give the same table.
+# These functions do no I/O: the same cells and width give the same table.
 
 CUT = "…"
-SHORTEST_ID = 9  # with the ellipsis: what commands take as the beginning of a UUID
+SHORTEST_ID = 9  # 8 characters and the ellipsis: commands accept this beginning of a UUID
 SHORTEST_TEXT = 16
 NOTHING: tuple[str, ...] = ()
 
@@ -38,8 +38,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class TableFit:
-    """The columns that may be shortened (`ids`, of which commands take the beginning, and `texts`), and those that may
-    be left out (`drop`), the least important first; empty ones go before all others."""
+    """How a table may become narrower. Columns in `ids` and `texts` may be shortened; commands accept a shortened id.
+    Columns in `drop` may be left out: first those without content, then the others in this order."""
 
     ids: tuple[str, ...] = NOTHING
     texts: tuple[str, ...] = NOTHING
@@ -56,7 +56,8 @@ class Fitted:
 
 
 def fitted(columns: Cells, rows: Sequence[Cells], fit: TableFit, width: int, gap: int) -> Fitted:
-    """The table in `width` columns with `gap` between its own; as narrow as it may be if that is not enough."""
+    """The table within `width` characters, with `gap` characters between its columns. If it cannot become that narrow,
+    it is as narrow as `fit` allows."""
     left, cells, dropped = tuple(columns), tuple(map(tuple, rows)), list[str]()
     least = _least(columns, rows, fit)
     for name in (*_drop_order(columns, rows, fit), None):
@@ -71,7 +72,7 @@ def fitted(columns: Cells, rows: Sequence[Cells], fit: TableFit, width: int, gap
 
 
 def _drop_order(columns: Cells, rows: Sequence[Cells], fit: TableFit) -> list[str]:
-    """Columns without any content go first."""
+    """The columns that may be left out, in this order. Columns without content go first."""
     filled = {name for name, *column in zip(columns, *rows, strict=True) if any(column)}
     return sorted((name for name in fit.drop if name in columns), key=lambda name: name in filled)
 
@@ -114,7 +115,8 @@ def _without(items: tuple[T, ...], place: int) -> tuple[T, ...]:
 
 
 def _widened(least: Sequence[int], full: Sequence[int], columns: Cells, fit: TableFit, room: int) -> list[int]:
-    """Gives room that is left to the ids, then to the texts: a whole id can be copied."""
+    """The widths of the columns after the remaining room went to the ids, then to the texts. A user can copy a whole
+    id."""
     widths = list(least)
     for name in (*fit.ids, *fit.texts):
         if name in columns and room > 0:
@@ -137,8 +139,8 @@ Row = Sequence[object]
 
 
 def table(columns: Sequence[str], rows: Sequence[Row], fit: TableFit = WHOLE, *, wide: bool = False) -> None:
-    """Prints rows under their columns; numbers are right-aligned, None is empty. `fit`: how it may become narrower to
-    fit the terminal, unless it is `wide`."""
+    """Print rows under their columns. Numbers are right-aligned, None is empty. `fit`: how the table may become
+    narrower on a terminal; with `wide` it does not."""
     cells = _texts(rows)
     numeric = {name for i, name in enumerate(columns) if rows and all(isinstance(row[i], int | float) for row in rows)}
     is_drawn = sys.stdout.isatty() and not no_color()
@@ -151,7 +153,7 @@ def table(columns: Sequence[str], rows: Sequence[Row], fit: TableFit = WHOLE, *,
     else:
         plain([[name.upper() for name in shown.columns], *shown.rows], right)
     if shown.dropped:
-        output.note(f"left out, as the terminal is narrow: {', '.join(shown.dropped)}; --wide shows all")
+        output.note(f"columns left out because the terminal is narrow: {', '.join(shown.dropped)}; --wide shows all")
 
 
 def answer(
@@ -176,7 +178,7 @@ def answer_lines(
 
 
 def plain(rows: Sequence[Row], right: Collection[int] = ()) -> None:
-    """Prints aligned rows without a header; the columns of `right` are right-aligned."""
+    """Print aligned rows without a header. The columns of `right` are right-aligned."""
     for line in aligned(rows, right):
         click.echo(line)
 
@@ -198,7 +200,7 @@ def _texts(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def _draw(shown: Fitted, right: Collection[int]) -> None:
-    """Draws columns at full width: text that is still too wide is wrapped by the terminal, so that it can be copied."""
+    """Draw columns at full width. The terminal wraps text that is still too wide, so that users can copy it."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, column in enumerate(shown.columns):
         drawn.add_column(column, justify="right" if place in right else "left", no_wrap=True)

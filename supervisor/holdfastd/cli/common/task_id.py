@@ -1,4 +1,5 @@
-"""The type of task ids, which a shell can complete from the store; `whole_ids` finds those that are cut off."""
+"""The click type of task ids, which a shell can complete from the store. `whole_ids` finds tasks by the beginning of an
+id."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 COMPLETION_TIMEOUT = 1.0  # seconds for the store to answer, which usually takes milliseconds
-OFFERED = 100  # ids, or some more
-PAGE = 1_000  # keys that the store looks at in one step: below a millisecond
+OFFERED = 100  # ids after which completion looks no further
+PAGE = 1_000  # keys that the store looks at in one step, which takes less than a millisecond
 
 
 class _TaskId(click.ParamType[str]):
@@ -41,7 +42,8 @@ class _TaskId(click.ParamType[str]):
 
 
 def _known(session: Session, beginning: str) -> Collection[str]:
-    """Ids that begin so; those found until then if the store takes longer."""
+    """The task ids that begin with `beginning`. If the store takes longer than COMPLETION_TIMEOUT, only those found
+    until then."""
     from holdfast.store.redis import RedisStore  # slow to import
 
     found: dict[str, None] = {}
@@ -57,7 +59,8 @@ def _known(session: Session, beginning: str) -> Collection[str]:
 
 
 async def ids_beginning(store: RedisStore, beginning: str) -> AsyncGenerator[str]:
-    """Without a beginning the tasks that run or wait first; else ids among all keys of the queue."""
+    """The task ids that begin with `beginning`, from all keys of the queue. If it is empty: the ids of the first tasks
+    of the list, in which running and waiting tasks come first."""
     from holdfast.core.tasks import Wanted  # slow to import
 
     if not beginning:
@@ -79,28 +82,29 @@ TASK_ID = _TaskId()
 
 # Finds the tasks whose ids were given by their beginning: `6f1c2f0e`, or `invoice-2...` as a terminal shows it.
 #
-# A command that changes something takes a word without `...` as a beginning only where it cannot be an id that somebody
-# chose: `order-1` is never `order-17`.
+# A command that changes something takes a word without `...` as a beginning only if the word begins a UUID. Any other
+# word may be an id that somebody chose: `order-1` never means `order-17`.
 
-MOST_PAGES = 5_000  # some seconds
+MOST_PAGES = 5_000  # pages that one search reads at most, in some seconds
 IDS_LISTED = 5  # ids that an error names
 CUT = ("…", "...")
-SHORTEST = 8  # characters of a UUID
+SHORTEST = 8  # characters that a beginning of a UUID needs
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ANY_UUID = "00000000-0000-0000-0000-000000000000"
 
 
 def whole_id(session: Session, word: str, /) -> str:
-    """The id of the one task that is meant, for a command that only reads."""
+    """The id of the task whose id is `word` or begins with it. For a command that only reads."""
     if _UUID.fullmatch(word):
         return word
     return ask(session, lambda store: _read(store, word))
 
 
 def whole_ids(session: Session, words: Sequence[str], /) -> list[str]:
-    """The ids of the tasks that are meant, for a command that changes them; prints each that was not given whole.
+    """The ids of the tasks that `words` name, for a command that changes these tasks. Prints each id of which only the
+    beginning was given.
 
-    Raises CommandError if one word means several tasks.
+    Raises CommandError if one word fits several tasks.
     """
     if all(_UUID.fullmatch(word) for word in words):
         return list(words)
@@ -108,7 +112,7 @@ def whole_ids(session: Session, words: Sequence[str], /) -> list[str]:
 
 
 async def whole_ids_in(store: Store, session: Session, words: Sequence[str], /) -> list[str]:
-    """As `whole_ids`, for a command that has opened the store."""
+    """Like `whole_ids`, for a command that has opened the store already."""
     return await retries_of(session.settings).call(_all, store, words)
 
 
@@ -131,7 +135,7 @@ async def _changed(store: Store, word: str) -> str:
 
 
 async def _is_known(store: Store, word: str) -> bool:
-    """True if a task has this id, also one whose record cannot be read."""
+    """True if a task has this id, also if the record of the task cannot be read."""
     try:
         return is_task_id(word) and await store.get(word, payloads=False) is not None
     except (StoreRefusedError, UnreadableRecordError):
@@ -139,30 +143,33 @@ async def _is_known(store: Store, word: str) -> bool:
 
 
 async def _only(store: Store, word: str) -> str:
-    """The only task whose id begins so; the word itself if there is none. Raises CommandError if there are several, and
-    if there is none and the word is certainly a beginning."""
+    """The only task id that begins with `word`; `word` itself if there is none. Raises CommandError if there are
+    several, or if `word` ends with an ellipsis and there is none."""
     beginning = uncut(word)
     found = sorted(await _beginning(store, beginning)) if is_task_id(beginning) else []
     if not found and word.endswith(CUT):
-        raise CommandError(f"{word}: no task has an id that begins so")
+        raise CommandError(f"{word}: no task has an id with this beginning")
     return only_one("task", word, found) or word
 
 
 def uncut(word: str) -> str:
+    """The word without the ellipsis at its end."""
     return word.removesuffix(CUT[0]).removesuffix(CUT[1])
 
 
 def only_one(kind: str, word: str, found: Sequence[str]) -> str:
-    """The only id that begins so; empty if there is none. Raises CommandError if there are several."""
+    """The only element of `found`, the ids that begin with `word`; an empty text if there is none. Raises CommandError
+    if there are several."""
     if len(found) > 1:
         more = " and more" if len(found) > IDS_LISTED else ""
         named = ", ".join(found[:IDS_LISTED])
-        raise CommandError(f"{word} is not one {kind}: the ids {named}{more} begin so; give more of the id")
+        raise CommandError(f"{word} fits more than one {kind}: {named}{more}; give more of the id")
     return found[0] if found else ""
 
 
 async def _beginning(store: Store, beginning: str) -> set[str]:
-    """The ids that begin so; some of them if there are many. Raises CommandError if there are too many keys."""
+    """The task ids that begin with `beginning`; only some of them if there are many. Raises CommandError if the store
+    has too many keys to search."""
     found: set[str] = set()
     cursor = ""
     for _ in range(MOST_PAGES):
@@ -173,10 +180,11 @@ async def _beginning(store: Store, beginning: str) -> set[str]:
             return found
     keys = counted(MOST_PAGES * PAGE, "key")
     raise CommandError(
-        f"{beginning}: the store has more than {keys}, too many to look for the rest of this id: give all of it"
+        f"{beginning}: the store has more than {keys}, too many to search for the rest of this id: give the whole id"
     )
 
 
 def _begins_uuid(word: str) -> bool:
-    """True for a beginning of a UUID that is not a number, which may be an id itself."""
+    """True if `word` can be the beginning of a UUID. A number does not count, because it may be an id that somebody
+    chose."""
     return len(word) >= SHORTEST and not word.isdigit() and _UUID.fullmatch(word + _ANY_UUID[len(word) :]) is not None

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 # The progress of long work in words: how much is done, how fast, and how long the rest takes.
 
 PERIOD = 10.0  # seconds between two lines
-SLOW = 10.0  # a second: below it, the rate is shown with a decimal
+SLOW = 10.0  # done a second; below this, the rate is shown with a decimal
 
 
 class WorkRate:
-    """`noun` and `verb`, for example `task` and `cleared`. `total`: None if unknown; `is_estimate`: it may be wrong.
-    `clock`: monotonic, in seconds."""
+    """The progress of some work in words. `noun` and `verb` name the work, for example `task` and `cleared`. `total`:
+    None if unknown; `is_estimate`: the total may be wrong. `clock`: monotonic, in seconds."""
 
     def __init__(
         self,
@@ -42,13 +42,13 @@ class WorkRate:
         self._line_at = self._begun + PERIOD
 
     def text(self, done: int) -> str:
-        """Such as `1200 of 5000 tasks cleared, 400 a second, 10s left`."""
+        """The progress, for example `1200 of 5000 tasks cleared, 400 a second, 10s left`."""
         rate = done / max(self._clock() - self._begun, 0.001)
         shown = f"{rate:.0f}" if rate >= SLOW or not rate else f"{rate:.1f}"
         return f"{self._count(done)} {self._verb}, {shown} a second{self._left(done, rate)}"
 
     def line(self, done: int) -> str:
-        """The text, once in each period; else empty. Work that ends within the first period gets none."""
+        """The text, at most once in PERIOD seconds; else empty. The first text comes after PERIOD seconds."""
         now = self._clock()
         if now < self._line_at:
             return ""
@@ -69,7 +69,8 @@ class WorkRate:
 
 
 class WorkProgress:
-    """A context manager; `show` is called with the number that is done so far. The arguments are those of WorkRate."""
+    """Shows the progress of long work on standard error; a context manager. Call `show` with the number that is done so
+    far. The arguments are those of WorkRate."""
 
     def __init__(self, noun: str, verb: str, total: int | None = None, *, is_estimate: bool = False) -> None:
         self._rate = WorkRate(noun, verb, total, is_estimate=is_estimate)
@@ -77,7 +78,7 @@ class WorkProgress:
         self._task = self._bar.add_task(self._rate.text(0), total=total) if self._bar else None
 
     def show(self, done: int, total: int | None = None) -> None:
-        """Bring it up to date; `total` where it is known only now."""
+        """Show that `done` is done. `total`: the total, if it became known only now."""
         self._rate.total = self._rate.total if total is None else total
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=self._rate.text(done), completed=done, total=self._rate.total)

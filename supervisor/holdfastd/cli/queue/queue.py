@@ -30,10 +30,10 @@ from holdfastd.operations.lanes import shown_lane
 COLUMNS = ("address", "at", "lane", "reason", "bytes", "entry")
 FIT = tables.TableFit(texts=("entry", "reason"), drop=("bytes", "entry", "lane", "at"))
 SHOWN = 100  # characters of an entry in a table
-ALL = 1000  # entries that are kept at most
+ALL = 1000  # unreadable entries that the store keeps at most
 WHICH = "name the entries by ADDRESS, as `supervisor queue unreadable` lists them, or give --all"
 addresses_argument = click.argument("addresses", nargs=-1, metavar="[ADDRESS...]")
-all_option = click.option("--all", "all_of_them", is_flag=True, help="All entries.")
+all_option = click.option("--all", "all_of_them", is_flag=True, help="All entries that were set aside.")
 unreadable_limit_option = parameters.limit_option(ALL, "Maximum number of entries to show.", 10)
 
 
@@ -52,7 +52,7 @@ def unreadable(context: click.Context, _: Session, /, limit: int) -> None:
 @unreadable_limit_option
 @options.listing
 def list_(session: Session, /, limit: int) -> None:
-    """List the entries, newest first, like the command without a verb."""
+    """List the entries that were set aside, newest first. `supervisor queue unreadable` alone does the same."""
     entries = ask(session, lambda store: store.unreadable(limit))
     tables.answer_lines(session, map(unreadable_document, entries), COLUMNS, map(_cells, entries), FIT)
 
@@ -100,12 +100,15 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
 @addresses_argument
 @all_option
 @click.option(
-    "--older", type=parameters.DURATION, help="With --all: only entries set aside longer ago.", metavar="DURATION"
+    "--older",
+    type=parameters.DURATION,
+    help="With --all: only entries that were set aside at least this long ago.",
+    metavar="DURATION",
 )
 @parameters.yes_option
 @options.changing
 def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float | None, yes: bool) -> int:
-    """Delete entries that were set aside."""
+    """Delete entries that were set aside because they are not valid tasks."""
     _check(addresses, all_of_them)
     entries = counted(len(addresses), "entry", "entries") if addresses else "all entries that were set aside"
     parameters.confirm(f"Delete {entries}?", "deleting entries cannot be undone", yes=yes)
@@ -128,8 +131,8 @@ def _check(addresses: Sequence[str], all_of_them: bool) -> None:
 async def _each(
     store: Store, session: Session, act: Act[Any, set_aside.UnreadableAnswer], addresses: Sequence[str]
 ) -> dict[str, set_aside.UnreadableAnswer | HoldfastError]:
-    """The answer for each entry, or why it was refused. No address: all, the oldest first, in the order in which they
-    came."""
+    """Carry out the act on each entry. Returns the answer for each address, or the error by which it was refused.
+    Without addresses: all entries, the oldest first."""
     chosen = addresses
     if not chosen:
         found = await store_session.retries_of(session.settings).call(store.unreadable, ALL)
@@ -160,7 +163,7 @@ def length(session: Session, /) -> None:
 @parameters.limit_option(10_000, "Maximum number of entries to show.", 10)
 @options.reading
 def peek(session: Session, /, lane: str | None, limit: int) -> None:
-    """Show the next entries without removing them."""
+    """Show the next waiting entries of a lane without removing them."""
 
     async def look(store: Store) -> Sequence[bytes]:
         settings = session.settings
@@ -183,7 +186,7 @@ def clear(session: Session, /, yes: bool, **given: Any) -> None:
     async def work(store: Store) -> whole_queue.Cleared:
         manager = store_session.manager_of(store, session.settings, store_session.retries_of(session.settings))
         total = await manager.queue_length(lane)
-        if delayed:  # in any lane: nobody counts those of one
+        if delayed:  # of all lanes: the store does not count those of one lane
             total += await manager.count_tasks(State.DELAYED)
         with WorkProgress("task", "cleared", total, is_estimate=bool(delayed)) as progress:
             return await operate_in(store, session, whole_queue.CLEAR_QUEUE, given_of(given), on_step=progress.show)

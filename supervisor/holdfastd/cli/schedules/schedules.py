@@ -42,12 +42,12 @@ _TIMES = (
     ("start", "No fire before this time."),
     ("end", "No fire after this time."),
     ("jitter", "Delay each fire by up to this duration."),
-    ("overlap", "If the previous task has not ended: forbid, allow, queue-one or replace."),
+    ("overlap", "What to do if the previous task has not ended: forbid, allow, queue-one or replace."),
     ("misfire", "Missed fires to run: latest, skip (none), or all:N (up to N)."),
     ("start_deadline", "Skip a fire that is late by more than this duration."),
-    ("on_failure", "After a failed task: continue or stop."),
-    ("backoff", "Pause before a failed task is tried again, doubled each time; of a CONTINUE schedule after each run."),
-    ("owner", "Owner, whose `schedules apply` may delete it."),
+    ("on_failure", "What the schedule does after a failed task: continue or stop."),
+    ("backoff", "Pause before a failed task runs again, doubled each time. With CONTINUE: pause after each run."),
+    ("owner", "Owner of the schedule. `schedules apply` with a file of this owner may delete the schedule."),
 )
 
 when = options.together(
@@ -59,8 +59,8 @@ what = options.together(
     click.option(
         "--data", type=parameters.JSON, help="JSON value for the handler; with --name, an object with its arguments."
     ),
-    click.option("--metadata", type=parameters.JSON, help="Metadata of its tasks, a JSON object."),
-    click.option("--lane", help="Lane of its tasks. Default: the queue itself."),
+    click.option("--metadata", type=parameters.JSON, help="Metadata of the schedule's tasks, a JSON object."),
+    click.option("--lane", help="Lane of the schedule's tasks. Default: the queue itself."),
     click.option("--max-attempts", type=int, metavar="N", help="Maximum number of runs of a task that fails."),
     click.option("--timeout", metavar="DURATION", help="Maximum time of one run: 90, 5m."),
     click.option(
@@ -68,12 +68,14 @@ what = options.together(
     ),
     click.option("--unique", metavar="KEY", help="Skip a fire while a task with this key has not ended."),
     click.option(
-        "--unique-for", metavar="DURATION", help="With --unique: for this time instead, even after it has ended."
+        "--unique-for",
+        metavar="DURATION",
+        help="With --unique: skip fires for this time instead, even after that task has ended.",
     ),
     click.option("--concurrency-key", help="Run only one task with this key at a time."),
     click.option("--webhook", metavar="URL", help="URL to notify when a task ends or asks for input."),
 )
-limit_option = parameters.limit_option(10_000, "Maximum number to show.", metavar="N")
+limit_option = parameters.limit_option(10_000, "Maximum number of lines to show.", metavar="N")
 
 
 # `supervisor schedules next` and `history`: the fires of a schedule.
@@ -89,14 +91,14 @@ FIRES_FIT = tables.TableFit(("task",), ("detail",), drop=("scheduled for", "deta
 )
 @click.argument("schedule_id", metavar="[ID]", required=False)
 @click.option(
-    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Number of fires."
+    "--count", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Number of fires to show."
 )
 @click.option("--after", help="Only fires after this time. Default: now.", metavar="TIME")
 @click.option("--schedule", help="AT:<time>, or a recurrence rule.")
 @when
 @options.reading
 def next_(session: Session, /, schedule_id: str | None, count: int, after: str | None, **given: Any) -> None:
-    """Show the next fires of a schedule, or of a cadence given by options, in its time zone and in UTC."""
+    """Show the next fires of a schedule, or of times given by options, in its time zone and in UTC."""
     if schedule_id is not None:
         cadence, timezone, moments = _of_stored(session, schedule_id, count, after, given)
     else:
@@ -109,7 +111,7 @@ def next_(session: Session, /, schedule_id: str | None, count: int, after: str |
         moments = tuple(islice(series(defined.definition.schedule(), defined.expected), count))
     text = words(cadence)
     if isinstance(cadence, Cron | RecurrenceRule) and cadence.timezone != "UTC":
-        timezone = cadence.timezone  # as CRON_TZ or TZID has it
+        timezone = cadence.timezone  # the rule names it as CRON_TZ or TZID
     rows = [(printed_times.zoned(moment, timezone), printed_times.utc(moment)) for moment in moments]
     if session.json:
         output.document({"words": text, "timezone": timezone, "next": [{"local": a, "utc": b} for a, b in rows]})
@@ -221,7 +223,8 @@ def show(session: Session, /, schedule_id: str) -> None:
 
 
 def read_file(path: Path) -> acts.OwnedSchedules:
-    """Reads TOML, or JSON if the name ends in .json. Raises InvalidScheduleError with the file and the error in it."""
+    """The schedules of a TOML file, or of a JSON file if its name ends in .json. Raises InvalidScheduleError with the
+    file and the error in it."""
     content = _content(path)
     if unknown := content.keys() - {"owner", "schedules"}:
         raise InvalidScheduleError(
@@ -253,7 +256,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuses a duplicate name, as TOML does itself."""
+    """The members of a JSON object. Raises ValueError for a duplicate name, as TOML does itself."""
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
@@ -267,7 +270,7 @@ def _spec(path: Path, name: str, values: Any, owner: str) -> ScheduleSpec:
     fields = {"owner": owner, **cast("dict[str, Any]", values)}
     if fields["owner"] != owner:
         raise InvalidScheduleError(
-            f"{path}: schedules.{name}: its owner is {fields['owner']!r}, but that of the file is {owner!r}"
+            f"{path}: schedules.{name}: its owner is {fields['owner']!r}, but the owner of the file is {owner!r}"
         )
     try:
         return read_spec(fields)
@@ -302,7 +305,7 @@ def apply(session: Session, /, file: Path) -> None:
 
 @contextmanager
 def _named(file: Path) -> Generator[None]:
-    """Errors name the file."""
+    """Put the name of the file into an InvalidScheduleError of this context."""
     try:
         yield
     except InvalidScheduleError as error:

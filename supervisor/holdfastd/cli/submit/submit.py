@@ -28,19 +28,20 @@ from holdfastd.cli.submit.task_sources import LineIds, path_of
 from holdfastd.documents import task_documents
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS, subject_of
 
-# Prints the answers of a command that must go on if standard output fails, as its tasks are already accepted.
+# Prints the answers of `submit`, which must go on if standard output fails: its tasks are already accepted.
 
 
 @dataclass
 class PrintedAnswers:
-    """`lost`: the reason why answers were not printed, or empty; `status`: the exit status that follows from it."""
+    """Whether the answers could be printed. `lost`: the reason why some were not, or empty. `status`: the exit status
+    that follows."""
 
     lost: str = ""
     status: Exit = Exit.OK
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """A context for printing; after the first write error nothing more is written."""
+        """A context for printing. After the first write error nothing more is written."""
         try:
             yield
         except BrokenPipeError:
@@ -55,8 +56,8 @@ class PrintedAnswers:
 
 EXCLUSIVE = (  # two options that exclude each other, and the reason
     ("key", "task_id", "the key makes the task id"),
-    ("debounce", "key", "one replaces, the other keeps the first"),
-    ("debounce", "unique", "one replaces, the other keeps the first"),
+    ("debounce", "key", "--debounce replaces the task that waits, --key keeps it"),
+    ("debounce", "unique", "--debounce replaces the task that waits, --unique keeps it"),
     ("delay", "at", "both set the earliest time"),
 )
 DEPENDENT = (  # an option, another that it needs, and the meaning of that one
@@ -114,8 +115,8 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option("--expires", type=parameters.DURATION, help="Cancel the task if no worker claims it within this time.")
 @click.option(
     "--key",
-    help="Derive the id of the task from this key: the same key again adds no second task. For the lines of --lines or "
-    "--jsonl: from the key, the number of the line and its content.",
+    help="Derive the id of the task from this key: the same key again adds no second task. With --lines or --jsonl, "
+    "the id of a line's task comes from the key, the number of the line and its content.",
 )
 @click.option("--webhook", metavar="URL", help="URL to notify when the task ends or asks for input.")
 @click.option(
@@ -124,13 +125,15 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option(
     "--unique",
     metavar="KEY",
-    help="Until this task has ended, another one with this key is a duplicate and is not added.",
+    help="Until this task has ended, another task with this key is a duplicate and is not added.",
 )
 @click.option(
-    "--unique-for", type=parameters.DURATION, help="With --unique: for this time instead, even after it has ended."
+    "--unique-for",
+    type=parameters.DURATION,
+    help="With --unique: the key is taken for this time instead, even after the task has ended.",
 )
 @click.option("--concurrency-key", help="Run only one task with this key at a time.")
-@options.setting("submit_timeout", "Time to retry while Redis is away. Default: 10s.", "DURATION")
+@options.setting("submit_timeout", "Maximum time to retry while Redis is away. Default: 10s.", "DURATION")
 @options.changing
 def submit(
     session: Session,
@@ -144,8 +147,8 @@ def submit(
 ) -> int:
     """Submit one task for each TEXT, or for each line of a file. Prints the ids, or with --wait the results.
 
-    The id of a line's task is made from the path of the file, the number of the line and its content. So submitting the
-    file again adds nothing twice. Lines of standard input have such ids only with --key.
+    The id of a line's task is made from the path of the file, the number of the line and its content. So a second
+    submit of the file adds no task twice. Lines of standard input have such ids only with --key.
     """
     _check_flags(given)
     template = TaskSpec(**parameters.with_arguments(given | {"after": given["after"] or None}))
@@ -184,7 +187,8 @@ def submit(
 async def _noted(
     store: Store, tally: Tally, work: Callable[[Submitted], Awaitable[task_sources.BadLineError | None]]
 ) -> task_sources.BadLineError | None:
-    """Note in Activity, once, what was submitted: when all was, or when it is broken off."""
+    """Run `work`, and note once in Activity how many tasks it submitted: when all are submitted, or when it is
+    interrupted."""
     async with asking(store, SUBMIT_TASKS.name) as asked:
 
         async def tell(error: task_sources.BadLineError | None = None) -> None:
@@ -230,13 +234,14 @@ def _check_again(again: bool, template: TaskSpec, stream: BinaryIO | None) -> No
 
 
 def _line_ids(stream: BinaryIO, template: TaskSpec) -> LineIds | None:
-    """None for a pipe without a key: its lines may be new tasks although they are the same."""
+    """What makes the ids of the lines. None for a pipe without --key: there, equal lines may be different tasks."""
     source = f"key {template.key}" if template.key is not None else path_of(stream)
     return LineIds(source, template) if source else None
 
 
 def _check_flags(given: Mapping[str, Any]) -> None:
-    """Refuses wrong combinations with the names of the flags; the library would name its own arguments."""
+    """Raise UsageError for wrong combinations of flags. The library would name its own arguments instead of the
+    flags."""
     for each, other, why in EXCLUSIVE:
         if given[each] is not None and given[other] is not None:
             raise click.UsageError(f"{options.flag(each)} and {options.flag(other)} exclude each other: {why}")
@@ -248,7 +253,8 @@ def _check_flags(given: Mapping[str, Any]) -> None:
 def _listener(
     session: Session, /, progress: ProgressBar, answers: PrintedAnswers, *, wait: bool, quiet: bool
 ) -> SubmitListener:
-    """Prints the ids (none for a stream on a terminal) and the results, which are text on a terminal and JSON else."""
+    """The functions that print the ids and the results. Results are text on a terminal, else JSON. The ids of a
+    stream's tasks are not printed on a terminal."""
 
     def accepted(receipts: Sequence[Receipt]) -> None:
         progress.show()

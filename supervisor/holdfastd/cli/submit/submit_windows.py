@@ -1,4 +1,4 @@
-"""Submits tasks window by window; with --wait, results are reported while later tasks are still submitted."""
+"""Submits tasks in windows of 500. With --wait, results are reported while later tasks are still submitted."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ from holdfastd.cli.common.work_progress import WorkRate
 from holdfastd.cli.submit.task_sources import BadLineError, Item
 
 WINDOW = 500  # tasks submitted, and then waited for, together
-PLACES = 20  # lanes and handlers that are checked for workers
+PLACES = 20  # pairs of lane and handler that are checked for workers, at most
 WINDOWS = 8  # windows waited for at once, each with its own subscription
 FAILURES = frozenset({State.FAILED, State.REJECTED, State.CANCELED})
 
 
 @dataclass
 class Tally:
-    """Counts so far. `known`: accepted tasks that were submitted before, and not added again; `line`: the last line
-    whose task was accepted; `first`: the id of the first task; `places`: lanes and handlers already checked."""
+    """Counts of the submitted tasks. `known`: accepted tasks that were submitted before, and not added again. `line`:
+    the last line whose task was accepted; `first`: the id of the first task. `places`: the lanes and handlers already
+    checked."""
 
     accepted: int = 0
     known: int = 0
@@ -49,8 +50,8 @@ class Tally:
     places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def upto(self) -> str:
-        """In words: up to which line the tasks were accepted, so that these need not be submitted again; empty if none
-        was."""
+        """A text that says up to which line the tasks were accepted, so that these need not be submitted again. Empty
+        if no line was."""
         if not self.line:
             return ""
         known = f"; {self.settled} settled" if self.settled else ""
@@ -59,7 +60,8 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SubmitListener:
-    """Functions called with accepted tasks, and with results (or None)."""
+    """`accepted` is called with the receipts of accepted tasks, `settled` with each result. If `settled` is None,
+    nobody waits for results."""
 
     accepted: Callable[[Sequence[Receipt]], None]
     settled: Callable[[TaskRecord], None] | None
@@ -75,8 +77,8 @@ async def submit_all(
     tally: Tally,
     submitted: Submitted,
 ) -> BadLineError | None:
-    """Submit everything, and tell `submitted`; then wait for results, if any are wanted. Returns the error of a line
-    that is not a task; nothing of its chunk is submitted."""
+    """Submit all items and call `submitted`. Then wait for the results if `listener.settled` is set. Returns the error
+    of the first line that is not a task; later lines are not submitted."""
     room, bad = anyio.Semaphore(WINDOWS), None
     async with anyio.create_task_group() as waiters:
         try:
@@ -114,7 +116,7 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
 
 
 async def _warn(manager: TaskManager, new: Sequence[Submission], tally: Tally) -> None:
-    """Print, once for each lane and handler, that no worker serves it."""
+    """Print a warning if no worker serves a lane and handler of these tasks. Each lane and handler is checked once."""
     for place in dict.fromkeys((each.lane, each.name) for each in new):
         if place not in tally.places and len(tally.places) < PLACES:
             tally.places.add(place)
@@ -170,7 +172,7 @@ class ProgressBar:
         self._task = self._bar.add_task("", total=None)
 
     def show(self) -> None:
-        """Bring it up to date."""
+        """Show the present counts."""
         if self._is_on:
             total = self._tally.accepted if self._wait else None
             text = self._accepted.text(self._tally.accepted) if self._is_stream else "tasks"

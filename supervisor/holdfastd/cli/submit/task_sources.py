@@ -1,4 +1,4 @@
-"""Reads the tasks of `submit` from a file or a pipe of any length, never holding it as a whole."""
+"""Reads the tasks of `submit` from a file or a pipe of any length, part by part."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from holdfast.errors import InvalidTaskError
 # Derives the id of a line's task, so that the same lines submitted again are the same tasks.
 #
 # The id comes from the source of the lines (the path of the file, or --key), the options of the command, the number of
-# the line and its bytes. A line that was mended is another task; two files with the same lines are different tasks.
+# the line and its bytes. A corrected line is another task; two files with the same lines are different tasks.
 
 OF_THE_LINE = ("task_id", "key", "debounce", "unique")  # with one of these the line itself says which task it is
 
 
 class LineIds:
-    """Gives tasks their ids. `template`: the options of the command."""
+    """Makes the ids of the tasks of lines. `source`: the path of the file, or the key. `template`: the options of the
+    command."""
 
     def __init__(self, source: str, template: TaskSpec) -> None:
         self._prefix = hashlib.sha1(os.fsencode(source) + b"\0" + ascii(template).encode(), usedforsecurity=False)
 
     def identified(self, spec: TaskSpec, number: int, content: bytes) -> TaskSpec:
-        """The task of this line with its id, unless the line has one or says otherwise which task it is."""
+        """The task of this line with its id. A line that says itself which task it is (OF_THE_LINE) stays unchanged."""
         if any(getattr(spec, name) is not None for name in OF_THE_LINE):
             return spec
         digest = self._prefix.copy()
@@ -41,7 +42,8 @@ class LineIds:
 
 
 def path_of(stream: BinaryIO) -> str | None:
-    """The path of the file that is read; None for standard input, or if it is no regular file, for example a pipe."""
+    """The path of the file that is read. None for standard input, and for anything else than a regular file, such as a
+    pipe."""
     if stream.name == "<stdin>" or not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         return None
     return os.path.realpath(stream.name)
@@ -68,7 +70,8 @@ class BadLineError(InvalidTaskError):
 
 
 async def chunks(descriptor: int, longest: int) -> AsyncIterator[list[Line]]:
-    """The lines that are not blank, as many at once as can be read without waiting."""
+    """The lines that are not blank, in chunks of what can be read without waiting. Raises BadLineError for a line
+    longer than `longest` bytes."""
     number, torn = 0, b""
     while read := await _read(descriptor):
         *whole, torn = (torn + read).split(b"\n")

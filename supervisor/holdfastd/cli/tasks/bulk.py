@@ -39,7 +39,7 @@ STATES = click.Choice([str(state) for state in State])
 
 
 def filter_options(kind: type[TaskFilter]) -> options.Decorator:
-    """Adds an option for each field of the filter."""
+    """A decorator that adds an option for each field of the filter."""
     return options.together(*map(_option, msgspec.structs.fields(kind)))
 
 
@@ -61,14 +61,15 @@ class ChosenFilter:
 
 of_tasks = options.together(  # the command gets `task_ids`, and the others for `chosen_filter`
     click.argument("task_ids", nargs=-1, type=TASK_ID, metavar="[TASK_ID...]"),
-    click.option("--all", "all_of_them", is_flag=True, help="All tasks in whose state this changes something."),
+    click.option("--all", "all_of_them", is_flag=True, help="All tasks whose state allows this change."),
     filter_options(TaskFilter),
     click.option("--yes", is_flag=True, help="Do not ask for confirmation of what a filter finds."),
 )
 
 
 def chosen_filter(task_ids: Sequence[str], chosen: Mapping[str, Any]) -> ChosenFilter | None:
-    """None if tasks are named by their ids. Raises UsageError for both, and for neither."""
+    """The filter that was given; None if the tasks are named by their ids. Raises UsageError if both are given, or
+    neither."""
     asked = {name: chosen[name] for name in TaskFilter.__struct_fields__}
     given = {name: value for name, value in asked.items() if value not in (None, (), "")}
     filtered = bool(chosen["all_of_them"] or given)
@@ -81,7 +82,7 @@ def chosen_filter(task_ids: Sequence[str], chosen: Mapping[str, Any]) -> ChosenF
 
 
 def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = "") -> int:
-    """Change all tasks that the filter finds. Their number is shown first, for confirmation."""
+    """Change all tasks that the filter finds. Shows their number first, for confirmation. Returns the exit status."""
     texts = {**chosen.given, "verb": verb, "reason": reason}
     if not chosen.yes and sys.stdin.isatty():
         given = BEGIN_BULK.read_texts(texts)
@@ -93,11 +94,11 @@ def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = 
 
 
 def carry_out(session: Session, act: Act[Any, BulkDocument], texts: Mapping[str, object]) -> int:
-    """Carry out the change that the act begins or continues, and print its counts."""
+    """Carry out the change that the act begins or continues, and print its counts. Returns the exit status."""
 
     async def work(store: Store) -> tuple[BulkChange, int]:
         begun = list[BulkChange]()
-        with anyio.CancelScope(shield=True):  # an interrupt finds it begun
+        with anyio.CancelScope(shield=True):  # an interrupt waits until the change has begun
             await operate_in(store, session, act, texts, shown=_redaction(session).query, begun=begun.append)
         change = begun[0]
 
@@ -120,7 +121,8 @@ def carry_out(session: Session, act: Act[Any, BulkDocument], texts: Mapping[str,
 async def _to_its_end(
     steps: BulkSteps, store: Store, change: BulkChange, stop_it: Callable[[], Awaitable[None]]
 ) -> BulkChange:
-    """Carry out the change until it is done or stopped, another process continues it, or this one is interrupted."""
+    """Carry out the change until it is done or stopped, until another process continues it, or until this process is
+    interrupted."""
     try:
         with WorkProgress("task", "searched", await _about(store, change), is_estimate=True) as progress:
             going_on = True
@@ -142,7 +144,7 @@ async def _to_its_end(
 
 
 async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkChange, bool]:
-    """One step. An interrupt waits until its changes are noted."""
+    """Carry out one step. An interrupt waits until the store has noted the step."""
     taken: tuple[BulkChange, bool] | None = None
     with anyio.CancelScope(shield=True):
         taken = await steps.noted_step(change)
@@ -170,7 +172,7 @@ def _redaction(session: Session) -> Redaction:
 
 
 def _steps(session: Session, store: Store) -> BulkSteps:
-    """The steps of a change. Like in the web process, hidden values are not searched."""
+    """The steps of a change. As in the web process, a text is not searched for in hidden values."""
     return BulkSteps(store, SubmitRetries(attempts=1), _redaction(session).value)
 
 
@@ -182,7 +184,8 @@ FIT = tables.TableFit(("filter", "change"), ("who",), drop=("from", "moved", "re
 def bulk() -> None:
     """List changes of many tasks, stop them and go on with them.
 
-    `supervisor tasks cancel`, `retry` and `remove` with a filter begin one; so do the dashboard and the HTTP API.
+    `supervisor tasks cancel`, `retry` and `remove` with a filter begin such a change. So do the dashboard and the HTTP
+    API.
     """
 
 
@@ -214,8 +217,8 @@ bulk.add_command(command_of(STOP_BULK, "stop", lambda change: f"{change['change_
 @arguments_of(GO_ON_WITH_BULK)
 @options.changing
 def go_on(session: Session, /, change_id: str) -> int:
-    """Go on with a change of many tasks that was stopped, or whose process is gone, from where it is.
+    """Go on with a change of many tasks that was stopped, or whose process is gone.
 
-    This command carries it out; Ctrl-C stops it.
+    This command carries out the rest of the change; Ctrl-C stops the change again.
     """
     return carry_out(session, GO_ON_WITH_BULK, {"change_id": change_id})

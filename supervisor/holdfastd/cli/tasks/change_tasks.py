@@ -23,7 +23,7 @@ from holdfastd.operations import tasks as acts
 from holdfastd.operations.act import Act
 
 R = TypeVar("R")
-Show = Callable[[Session, str, R | HoldfastError], None]  # of the answer for a task, or why it was refused
+Show = Callable[[Session, str, R | HoldfastError], None]  # prints the answer for a task, or why it was refused
 
 TASK_IDS = click.argument("task_ids", nargs=-1, required=True, type=TASK_ID, metavar="TASK_ID...")
 ENDED = click.Choice(sorted(map(str, TERMINAL)))
@@ -73,7 +73,7 @@ def change(
 
 def _show_state(session: Session, task_id: str, answer: acts.TaskState | HoldfastError) -> None:
     match answer:
-        case UnknownTaskError():  # the cancel of a task that comes late is kept
+        case UnknownTaskError():  # the store keeps the order to cancel, for a task that is submitted later
             document = {"task_id": task_id, "state": "unknown", "why": str(answer)}
             session.answer_each(document, f"{task_id} unknown")
         case HoldfastError():
@@ -109,9 +109,9 @@ cancel = command_on_tasks(
     _show_state,
     "Examples: supervisor tasks cancel 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
     "supervisor tasks cancel --lane mail --older 1d",
-    "Changes the tasks that are named, or all that a filter finds. A named task that does not exist yet is canceled if "
-    "it is submitted within ten minutes. What a filter finds is counted first, and changed in steps that `supervisor "
-    "tasks bulk` lists.",
+    "Name the tasks, or give a filter. A named task that does not exist yet is canceled if it is submitted within ten "
+    "minutes. With a filter, the command first counts the tasks that it finds. It then changes them in steps, which "
+    "`supervisor tasks bulk` lists.",
     BulkVerb.CANCEL,
 )
 pause = command_on_tasks(
@@ -135,9 +135,9 @@ retry = command_on_tasks(
     show_retry,
     "Examples: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
     "supervisor tasks retry --state failed --newer 1h",
-    "Retries the tasks that are named, or all that a filter finds. A task that has ended stays as it is; a new task "
-    "TASK_ID.r1 runs the same request. A second retry adds no second task. What a filter finds is counted first, and "
-    "retried in steps that `supervisor tasks bulk` lists.",
+    "The new task is TASK_ID.r1 (or .r2 …), with the same request; the old task stays as it is. A second retry of the "
+    "old task adds no further task. Name the tasks, or give a filter. With a filter, the command first counts the tasks that it finds. It then "
+    "retries them in steps, which `supervisor tasks bulk` lists.",
     BulkVerb.RETRY,
 )
 remove = command_on_tasks(
@@ -146,13 +146,14 @@ remove = command_on_tasks(
     _show_removal,
     "Examples: supervisor tasks remove 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
     "supervisor tasks remove --name billing.send_statement --text 'is not known'",
-    "Deletes the tasks that are named, or all that a filter finds. What a filter finds is counted first, and removed "
-    "in steps that `supervisor tasks bulk` lists; `supervisor tasks clean` removes by the time of the end.",
+    "Name the tasks, or give a filter. With a filter, the command first counts the tasks that it finds. It then "
+    "removes them in steps, which `supervisor tasks bulk` lists. `supervisor tasks clean` selects tasks by the time of "
+    "their end.",
     BulkVerb.REMOVE,
 )
 
 
-# `supervisor tasks clean`: deletes tasks that have ended before --keep does.
+# `supervisor tasks clean`: deletes ended tasks before the time of the setting `keep` is over.
 
 
 _CLEANED = {

@@ -44,7 +44,7 @@ def dead() -> None:
 @dead.command("list", epilog="Example: supervisor dead list --name billing.send_statement --limit 20")
 @name_option
 @older_option
-@parameters.limit_option(None, "Maximum number to list.")
+@parameters.limit_option(None, "Maximum number of dead letters to list.")
 @options.listing
 def list_dead_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
     """List dead letters, newest first. With --json it prints one document per line."""
@@ -92,7 +92,8 @@ def retry(
     older: float | None,
     reason: str | None,
 ) -> int:
-    """Run dead letters again, each as a new task TASK_ID.r1. They are then no longer dead letters."""
+    """Run dead letters again, each as a new task TASK_ID.r1 (or .r2 …). The old tasks are then no longer dead
+    letters."""
     if not _is_filtered(task_ids, all_of_them, name, older):
         return change(session, RETRY_TASK, task_ids, given_of({"reason": reason}), show_retry)
     which = given_of({"name": name, "older": older, "reason": reason})
@@ -136,7 +137,7 @@ def remove(
 
 
 def _is_filtered(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> bool:
-    """False if dead letters are named by their ids. Raises UsageError for both, and for neither."""
+    """False if dead letters are named by their ids. Raises UsageError if ids and a filter are given, or neither."""
     filtered = all_of_them or name is not None or older is not None
     if bool(task_ids) == filtered:
         raise click.UsageError(f"TASK_ID and --all, --name, --older exclude each other: {WHICH}" if task_ids else WHICH)

@@ -56,8 +56,9 @@ supervisor tasks list --state failed --text 'is not known'"""
 def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> None:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
 
-    A text is searched for in steps that do not hold up others; upper and lower case do not matter.
-    With --json it prints one document per line. If there are more tasks, standard error has the cursor to continue.
+    --text ignores upper and lower case. The search runs in small steps, so that it does not hold up other users of the
+    store. With --json the command prints one document per line. If there are more tasks, it prints the cursor to
+    continue on standard error.
     """
     given = read_texts(given_of(chosen), TaskListing)
     unreadable: list[str] = []
@@ -93,7 +94,7 @@ def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
 
 # `supervisor tasks follow`: the parts that a task emits, as they come.
 
-KEPT = "\n\t"  # of the control characters in a text
+KEPT = "\n\t"  # control characters that are printed unchanged
 
 
 @options.command(epilog="Example: supervisor tasks follow 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d")
@@ -104,15 +105,15 @@ KEPT = "\n\t"  # of the control characters in a text
     default=0,
     show_default=True,
     metavar="POSITION",
-    help="Position of the last part that was read: go on behind it.",
+    help="Position of the last part that you have: print only the later parts.",
 )
 @options.changing
 def follow(session: Session, /, task_id: str, after: int) -> int:
     """Print the parts that a task emits, as they come, until it has ended or asks for input.
 
-    Texts are printed one after the other, as a model answers; other values on lines of their own. The parts that were
-    emitted before are printed first, as far as they are kept. With --json each part is a document with its run and its
-    position. Exit status 1 if the task failed, was rejected or was canceled.
+    Parts that are texts are printed one after the other, like the answer of a language model; other values on lines of
+    their own. Earlier parts are printed first, as far as the store still has them. With --json each part is a document
+    with its run and its position. The exit status is 1 if the task failed, was rejected or was canceled.
     """
     chosen, printer = whole_id(session, task_id), PartPrinter(session, after)
 
@@ -133,7 +134,8 @@ def follow(session: Session, /, task_id: str, after: int) -> int:
 
 @dataclass(slots=True)
 class PartPrinter:
-    """`position` and `run` of the last printed part; `run` is 0 before the first part. `is_open`: a line has begun."""
+    """Prints the parts of a task. `position` and `run`: of the last printed part; `run` is 0 before the first part.
+    `is_open`: a line has begun."""
 
     session: Session
     position: int

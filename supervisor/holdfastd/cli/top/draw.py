@@ -19,7 +19,7 @@ from holdfastd.cli.top.screen_state import HELP, Screen
 
 GAP = 2  # characters between columns
 WIDE = 200  # characters of a line that goes to no screen
-WIDEST = 40  # characters of one cell, where others want room
+WIDEST = 40  # characters of one cell while other columns need room
 SHORTEST = 16  # characters to which a text is shortened before other columns go
 SHORT_FOOTER = "1-6 pane  / filter  s sort  Enter why  ? all keys  q end"
 FOOTER = "1-6 pane  / filter  s sort  Enter why  Q quiet  U resume  R retry  C cancel  ? help  q end"
@@ -33,7 +33,7 @@ class Told(NamedTuple):
 
 
 def drawn(screen: Screen, look: Look, rows: Sequence[PaneRow], width: int, height: int, told: Told) -> RenderableType:
-    """The whole screen. `rows`: of the pane."""
+    """The whole screen. `rows`: the rows of the pane that is open."""
     head = [*_summary(look, width), _panes(screen)]
     foot = [_footer(screen, told.notice, width)]
     room = max(1, height - len(head) - len(foot))
@@ -160,7 +160,7 @@ def _line(
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> dict[int, int]:
-    """The widths of the columns that are shown. If they do not fit, long texts are shortened first; then the least
+    """The widths of the columns that are shown. If they do not fit, long texts are shortened first. Then the least
     important columns are left out, empty ones before all others. The most important columns get the remaining room."""
     full = {
         i: max(len(column.title), *(len(row[i]) for row in cells))

@@ -21,20 +21,21 @@ from holdfastd.cli.common.store_session import Store
 from holdfastd.control.client import status_or_none
 from holdfastd.control.socket_protocol import SupervisorStatus
 
-# How many tasks come into each lane and leave it a second, by what two looks some seconds apart saw.
+# The rates at which tasks come into each lane and leave it, computed from two looks some seconds apart.
 
 WINDOW_MS = 10_000
 
 
 class Rates(NamedTuple):
-    """Tasks a second."""
+    """How many tasks a second come into a lane and leave it."""
 
     coming: float
     leaving: float
 
 
 class Seen(NamedTuple):
-    """`present`: the number of waiting and running tasks of each lane. `left`: ended runs, by minute and lane."""
+    """The numbers of one look. `present`: the number of waiting and running tasks of each lane. `left`: the number of
+    ended runs, by minute and lane."""
 
     at_ms: int
     present: Mapping[str, int]
@@ -43,6 +44,8 @@ class Seen(NamedTuple):
 
 @dataclass(slots=True)
 class LaneFlow:
+    """Computes the rates of the lanes from the numbers of the last looks."""
+
     _seen: deque[Seen] = field(default_factory=deque[Seen])
 
     def rates(self, at_ms: int, present: Mapping[str, int], minutes: Mapping[int, Rollup]) -> dict[str, Rates]:
@@ -77,8 +80,8 @@ STATUS_TIMEOUT = 1.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The pool and its queue as seen at `now_ms` of the store's clock. `running`: tasks by id; `minutes`: rollups by
-    their start in milliseconds; `rates`: of each lane. `trouble`: why the store could not be asked; then all values but
+    """The pool and its queue, seen at `now_ms` of the store's clock. `running`: tasks by id. `minutes`: rollups by
+    their start in milliseconds. `rates`: of each lane. `trouble`: why the store did not answer; then all values except
     `service` are from an earlier look."""
 
     now_ms: int = 0
@@ -97,8 +100,8 @@ class Look:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks again and again; past minutes are read only once. `host`: the only one whose workers are shown; None: all.
-    `timeout`: seconds to wait for the supervisor of this host."""
+    """Makes one look after the other. It reads the rollups of past minutes only once. `host`: show only the workers of
+    this host; None: of all. `timeout`: seconds to wait for the supervisor of this host."""
 
     store: Store
     runtime_dir: Path
@@ -130,7 +133,7 @@ class Observer:
         return replace(earlier, service=await self.service(), trouble=trouble)
 
     async def service(self) -> SupervisorStatus | None:
-        """The supervisor of this host, if it answers."""
+        """The supervisor of this host; None if it does not answer."""
         return await status_or_none(self.runtime_dir, self.timeout)
 
     async def _minutes(self, now_ms: int) -> dict[int, Rollup]:

@@ -23,8 +23,8 @@ Value = float | str | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`keeps`: on a narrow screen, the column with the lowest number is left out first. `number`: the text of a number;
-    None: the column has texts. A column of numbers is right-aligned."""
+    """A column of a pane. `keeps`: a narrow screen leaves out the column with the lowest number first. `number`: makes
+    the text of a number; None for a column of texts. Numbers are right-aligned."""
 
     title: str
     keeps: int
@@ -38,8 +38,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class PaneRow:
-    """`values`: of the columns, to sort by; `cells`: their texts. `task_id` and `host`: the target of orders, empty for
-    none. `is_bad`: the row is highlighted. `colours`: of single cells, by column."""
+    """A row of a pane. `values`: one for each column, to sort by; `cells`: their texts. `task_id` and `host`: what an
+    order of the operator changes, empty if nothing. `is_bad`: the row is highlighted. `colours`: those of single cells,
+    by column."""
 
     values: tuple[Value, ...]
     cells: tuple[str, ...] = ()
@@ -51,7 +52,8 @@ class PaneRow:
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """`found`: the rows of a look, without their cells. `empty`: the text of a pane without rows."""
+    """One pane of the screen. `found`: makes the rows of a look, without their cells. `empty`: the text of a pane
+    without rows."""
 
     columns: tuple[Column, ...]
     found: Callable[[Look], Iterable[PaneRow]]
@@ -112,7 +114,7 @@ def _worker(worker: WorkerRecord, process: ProcessStatus | None, look: Look) -> 
 
 
 def _age(task: TaskRecord | None, now_ms: int) -> float | None:
-    """Seconds since it was accepted."""
+    """Seconds since the task was accepted; None if there is no task."""
     return max(0, now_ms - task.created_ms) / 1000 if task else None
 
 
@@ -122,7 +124,8 @@ OLDEST, WAIT_P95 = 5, 6  # columns of lanes
 
 
 def _recent(look: Look) -> tuple[Rollup, float]:
-    """The sum of the last whole minute and of the present one, and how many seconds that is."""
+    """The sum of the rollups of the last whole minute and of the present one, and the number of seconds that they
+    cover."""
     this = look.now_ms // MINUTE * MINUTE
     total = sum_of(rollup for at, rollup in look.minutes.items() if at >= this - MINUTE)
     return total, (look.now_ms - this + MINUTE) / 1000
@@ -156,7 +159,7 @@ def course(look: Look) -> str:
 
 
 def _courses(look: Look, name_of: Callable[[Series], str]) -> dict[str, str]:
-    """The bars of each lane or handler, made in one pass over all figures."""
+    """The bars of each lane or handler, by name."""
     counts: dict[str, list[int]] = {}
     for at, rollup in look.minutes.items():
         step = (at - _first_minute(look)) // MINUTE
@@ -270,7 +273,8 @@ PANES: dict[str, Pane] = {
 
 
 def shown_rows(pane: Pane, look: Look, wanted: str, sort: int | None, *, is_reversed: bool) -> Sequence[PaneRow]:
-    """The rows that contain a text, in the pane's order or by a column: numbers from the highest, text from A."""
+    """The rows that contain the text `wanted`, in the pane's order or sorted by the column `sort`: numbers from the
+    highest, texts from A."""
     rows = [row for row in pane.rows(look) if wanted.casefold() in " ".join(row.cells).casefold()]
     if sort is not None:
         highest_first = pane.columns[sort].number is not None

@@ -20,8 +20,9 @@ class RowOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """`selected`: the row, from 0; `sort`: the column, None for the pane's own order; `typed`: the filter while it is
-    typed, else None. `asks`: the order that waits for y or n. `shows_why`: the history of the selected task is open."""
+    """What the screen shows. `selected`: the row, from 0. `sort`: the column, None for the pane's own order. `typed`:
+    the filter while the operator types it, else None. `asks`: the order that waits for y or n; `confirmed`: the order
+    to carry out now. `shows_why`: the history of the selected task is open."""
 
     pane: str = PANES[0]
     selected: int = 0
@@ -78,7 +79,7 @@ def _neighbour(by: int) -> Callable[[Screen], Screen]:
 
 
 def _sort(screen: Screen) -> Screen:
-    """The next column; after the last one the pane's own order."""
+    """Sort by the next column; after the last column, by the pane's own order."""
     following = 0 if screen.sort is None else screen.sort + 1
     return replace(screen, sort=following if following < screen.columns else None, selected=0)
 

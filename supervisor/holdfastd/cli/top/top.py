@@ -57,7 +57,7 @@ def unbuffered(descriptor: int) -> Generator[None]:
     try:
         tty.setraw(descriptor, termios.TCSADRAIN)
         after = termios.tcgetattr(descriptor)
-        after[1] = before[1]  # lines that are printed go on beginning at the left
+        after[1] = before[1]  # the output mode stays: printed lines begin at the left
         termios.tcsetattr(descriptor, termios.TCSADRAIN, after)
         yield
     finally:
@@ -94,14 +94,14 @@ def names_of(typed: str) -> list[str]:
 
 
 async def carry_out(order: RowOrder, row: PaneRow, session: Session, store: Store) -> str:
-    """Carry out an order; returns one line with the result, or why it was refused."""
+    """Carry out an order of the operator. Returns one line: the result, or why the order was refused."""
     act, words = ORDERS[order]
     is_of_host = act.subject == "host"
     subject = row.host if is_of_host else row.task_id
     if not subject:
         return f"{order}: select a {'worker first (pane 1)' if is_of_host else 'task first'}"
     given = {act.subject: subject} | ({} if order is RowOrder.RESUME else {"reason": "in top"})
-    lost = list[str]()  # the note in Activity
+    lost = list[str]()  # a line if the note in Activity is lost
     answer = await operate_in(store, session, act, given, tell=lost.append)
     return "; ".join([words(answer), *lost])
 
@@ -125,7 +125,7 @@ ORDERS: Mapping[RowOrder, tuple[Act[Any, Any], Callable[[Any], str]]] = {
 EVERY = 0.5  # seconds between looks
 NOTICE = 4  # looks for which an answer stays on the screen
 WIDTH = 10_000  # of a line in a pipe
-ONCE_TIMEOUT = 10.0  # seconds
+ONCE_TIMEOUT = 10.0  # seconds to wait for the supervisor with --once
 
 
 @options.command(epilog="Examples: supervisor top; supervisor top --once; supervisor top --json | head -1")
@@ -139,10 +139,10 @@ ONCE_TIMEOUT = 10.0  # seconds
 )
 @options.reading
 def top(session: Session, /, once: bool, host: str | None, timeout: float) -> None:
-    """Show workers, lanes, handlers, tasks, deaths and schedules on one screen, twice a second.
+    """Show workers, lanes, handlers, tasks, deaths and schedules on one screen, refreshed twice a second.
 
-    Press ? for the keys. In a pipe, or with --json, it prints one JSON document a second on a line of its own, until it
-    is interrupted; with --once only the first.
+    Press ? for the keys. In a pipe, or with --json, it prints a JSON document each second, on a line of its own, until
+    it is interrupted. With --once it prints everything once and ends.
     """
     is_screen = sys.stdin.isatty() and sys.stdout.isatty() and not session.json
     if once:
