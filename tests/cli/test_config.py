@@ -53,7 +53,7 @@ def test_a_running_supervisor_comes_first_with_what_it_has_otherwise(pool: Cli) 
     assert same.startswith("supervisor: a supervisor runs here: version ")
     assert "2 of 2 workers ready, queue bindu:tasks, store unix://" in same
     assert "unlike" not in same
-    assert "supervisor: its settings differ from those of this command: workers 2\n" in other
+    assert "supervisor: the settings of that supervisor differ from those of this command: workers 2\n" in other
     assert pool("config", "show", "--json").err == ""
 
 

@@ -127,9 +127,7 @@ both exist, the timeline commands (set, unset, tell, statuses, control, work, di
 """
 
 
-def _version(
-    context: click.Context, _: click.Parameter, is_asked: bool
-) -> None:  # `--version` is what most people type
+def _version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # most programs have it
     if is_asked:
         cli.main(["version"], prog_name=context.info_name, standalone_mode=False, obj=context.obj)
         context.exit()

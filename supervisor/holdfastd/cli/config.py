@@ -31,7 +31,7 @@ def service_words(status: SupervisorStatus | None, settings: Settings) -> Iterat
     where = f"queue {status.store.queue or '(unknown)'}, store {status.store.url}"
     yield f"a supervisor runs here: version {status.version}, pid {status.pid}, {how}, {where}"
     if others := list(_others(status, settings)):
-        yield f"its settings differ from those of this command: {', '.join(others)}"
+        yield f"the settings of that supervisor differ from those of this command: {', '.join(others)}"
 
 
 def _others(status: SupervisorStatus, settings: Settings) -> Iterator[str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--deep",
     is_flag=True,
-    help="Compare all keys of the queue even if Redis is large. It serves nobody else meanwhile.",
+    help="Compare all keys of the queue even if Redis is large. Redis serves nobody else meanwhile.",
 )
 @settings_but("strict", "deep")
 @options.common

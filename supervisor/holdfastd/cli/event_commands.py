@@ -108,9 +108,7 @@ def events(
     With --json it prints one document per line. --follow goes on when the store is back after a failure. It reports
     events that were deleted before it could read them.
     """
-    chosen = (
-        whole_ids(session, [task_id])[0] if task_id else None
-    )  # as for a change, because the task may be submitted later
+    chosen = whole_ids(session, [task_id])[0] if task_id else None  # not `whole_id`: the task may be submitted later
     wanted = EventFilter(chosen, frozenset(kinds))
     printer = EventPrinter(session)
 

@@ -33,7 +33,7 @@ def _serve(service: str, session: Session) -> int:
 
 def _command(arguments: Sequence[str], session: Session) -> int:
     if session.own_process:
-        gc.disable()  # help and version end before there is garbage; LazyCommand switches it on
+        gc.disable()  # --help and --version end before there is garbage; LazyCommand enables it
     from holdfastd.cli.command_table import cli  # slow to import, and the process of a service does not need it
 
     _check_encoding(arguments)
@@ -52,8 +52,8 @@ def _ended(session: Session, work: Callable[[], int]) -> int:
 
 
 def _check_encoding(arguments: Sequence[str]) -> None:
-    """Raise UsageError for an argument that is not UTF-8. A shell may pass such an argument, and no text of it must be
-    stored."""
+    """Raise UsageError for an argument that is not UTF-8. A shell may pass such an argument, but the store cannot take
+    it."""
     for argument in arguments:
         try:
             argument.encode()

@@ -45,7 +45,7 @@ class PoolOrder:
             return run_single(self.settings, output.announce)
         from holdfastd.parent import lean_imports
 
-        lean_imports.prepare(telemetry=self.settings.otlp_endpoint is not None)  # before other imports
+        lean_imports.prepare(telemetry=self.settings.otlp_endpoint is not None)  # makes the imports below lighter
 
         from holdfastd.parent.parent_process import run as run_service
 
@@ -94,7 +94,7 @@ def import_pool() -> None:
     """Import the modules that a supervisor with workers needs."""
     from holdfastd.parent import lean_imports
 
-    lean_imports.prepare(telemetry=False)  # before others import the same
+    lean_imports.prepare(telemetry=False)  # first: it makes the imports below lighter
 
     from holdfastd.parent.script_builder import ScriptBuilder
 
@@ -113,7 +113,7 @@ def import_dashboard() -> None:
     """Import the modules that the dashboard needs, if the extra `web` is installed."""
     from holdfastd.parent import lean_imports
 
-    lean_imports.prepare(telemetry=False)  # before others import the same
+    lean_imports.prepare(telemetry=False)  # first: it makes the imports below lighter
     with suppress(ModuleNotFoundError):
         from holdfastd.web import web_process
 

@@ -60,9 +60,7 @@ def ledger_summary(ledger: LedgerStatus) -> str:
 
 # Names of a supervisor's processes on the command line.
 
-CLAIMING = frozenset(
-    {"worker", "quarantine"}
-)  # kinds of processes that claim tasks; there may be several of a kind, so they have numbers
+CLAIMING = frozenset({"worker", "quarantine"})  # there may be several of a kind, so they have numbers
 
 
 def process_name(kind: str, slot: int) -> str:

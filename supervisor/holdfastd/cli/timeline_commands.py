@@ -222,8 +222,8 @@ def tell(session: Session, /, jobid: str) -> None:
     """Print the status of a job as JSON: status, next_run (Unix seconds), schedule, working.
 
     The status is TML (waits for its time), ENQ (queued), WRK (runs), STP (stopped), DIE (a run failed) or BAD (cannot
-    be run), with the Unix time since when the job has it. For an unknown job all values are null and the exit status is
-    1.
+    be run). The time behind it says since when, in Unix seconds. For an unknown job all values are null and the exit
+    status is 1.
     """
     try:
         job = manage(session, lambda manager: tell_job(manager, jobid))

@@ -12,7 +12,7 @@ from rich_click import group as group
 
 from holdfastd.cli.common import Session
 
-Function = Callable[..., Any]  # that becomes a command
+Function = Callable[..., Any]  # a function that becomes a command
 Decorator = Callable[[Function], Function]
 
 _SHORT = {"lanes": ("-Q",), "config": ("-c",)}
@@ -81,7 +81,9 @@ def store(command: Function) -> Function:
 
 def wide(command: Function) -> Function:
     """Add --wide, for commands that print a table which may be too wide for the terminal."""
-    return _mark("wide", "On a terminal: print whole ids and all columns. In a pipe it is always so.")(command)
+    return _mark("wide", "On a terminal: print whole ids and all columns. In a pipe the command always does so.")(
+        command
+    )
 
 
 def together(*parts: Decorator) -> Decorator:

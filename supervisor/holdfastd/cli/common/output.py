@@ -12,7 +12,7 @@ import os
 import sys
 from typing import BinaryIO, TextIO, cast
 
-NAMES = ("supervisor", "holdfast")  # of this command
+NAMES = ("supervisor", "holdfast")  # names of this command
 COMMANDS = (
     "batches|check|completion|config|control|dead|db|demo|dispatch|doctor|events|init|lanes|queue|quiet|recover|reload|"
     "resume|scale|schedules|service|set|start|stats|status|statuses|stop|store|submit|tasks|tell|top|unset|version|why|"

@@ -38,9 +38,7 @@ class Session:
     debug: bool = False
     own_process: bool = False
     reads: bool = False
-    is_terminal: bool = field(
-        default_factory=lambda: sys.stdout.isatty()
-    )  # read now: a progress bar may replace the stream later
+    is_terminal: bool = field(default_factory=lambda: sys.stdout.isatty())  # before a bar replaces the stream
 
     @cached_property
     def settings(self) -> Settings:
@@ -59,7 +57,7 @@ class Session:
         return settings
 
     def _of_service(self, settings: Settings) -> Settings:
-        from holdfastd.cli.common import service_pool  # not for commands that write
+        from holdfastd.cli.common import service_pool  # only commands that read need it
 
         folder = service_pool.found(settings)
         if folder is None:

@@ -47,8 +47,7 @@ def ask(session: Session, question: Callable[[Store], Awaitable[T]]) -> T:
 
 
 def converse(session: Session, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Run `work` with the open store and return its result. There is no retry and no time limit; `work` sees to these
-    itself."""
+    """Run `work` with the open store and return its result. `work` itself retries and limits its time, if needed."""
     return _interruptible(partial(_with_store, session, work))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # The progress of long work in words: how much is done, how fast, and how long the rest takes.
 
 PERIOD = 10.0  # seconds between two lines
-SLOW = 10.0  # done a second; below this, the rate is shown with a decimal
+SLOW = 10.0  # a second; a rate below this is shown with a decimal
 
 
 class WorkRate:

@@ -145,7 +145,7 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
 
     async def work(manager: TaskManager) -> tuple[Occurrence, ...]:
         lines = await manager.schedules.history(schedule_id, limit)
-        if not lines:  # every known schedule has at least a line: that it was set
+        if not lines:  # every known schedule has at least one line, which says that it was set
             await manager.schedules.get(schedule_id)
         return lines
 

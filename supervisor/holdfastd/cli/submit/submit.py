@@ -60,7 +60,7 @@ EXCLUSIVE = (  # two options that exclude each other, and the reason
     ("debounce", "unique", "--debounce replaces the task that waits, --unique keeps it"),
     ("delay", "at", "both set the earliest time"),
 )
-DEPENDENT = (  # an option, another that it needs, and the meaning of that one
+DEPENDENT = (  # an option, the option that it needs, and the meaning of the needed one
     ("if_parent_fails", "after", "the parent tasks"),
     ("debounce", "delay", "the time during which a later submission replaces this one"),
     ("unique_for", "unique", "the key that is unique for this time"),
@@ -234,7 +234,8 @@ def _check_again(again: bool, template: TaskSpec, stream: BinaryIO | None) -> No
 
 
 def _line_ids(stream: BinaryIO, template: TaskSpec) -> LineIds | None:
-    """What makes the ids of the lines. None for a pipe without --key: there, equal lines may be different tasks."""
+    """The LineIds for the lines of a file, or of --key. None for a pipe without --key: there, equal lines may be
+    different tasks."""
     source = f"key {template.key}" if template.key is not None else path_of(stream)
     return LineIds(source, template) if source else None
 

@@ -165,7 +165,7 @@ class ProgressBar:
         self._accepted = WorkRate("task", "accepted")
         self._settled = WorkRate("task", "settled")
         self._is_on = (wait or is_stream) and sys.stderr.isatty()
-        self._is_above = self._is_on and sys.stdout.isatty()  # asked before a bar takes the place of the stream
+        self._is_above = self._is_on and sys.stdout.isatty()  # read before the bar replaces the stream
         settled = [BarColumn(), MofNCompleteColumn()] if wait else []
         columns = (TextColumn("{task.description}"), *settled, TimeElapsedColumn())
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True, disable=not self._is_on)

@@ -136,8 +136,8 @@ retry = command_on_tasks(
     "Examples: supervisor tasks retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; "
     "supervisor tasks retry --state failed --newer 1h",
     "The new task is TASK_ID.r1 (or .r2 …), with the same request; the old task stays as it is. A second retry of the "
-    "old task adds no further task. Name the tasks, or give a filter. With a filter, the command first counts the tasks that it finds. It then "
-    "retries them in steps, which `supervisor tasks bulk` lists.",
+    "old task adds no further task. Name the tasks, or give a filter. With a filter, the command first counts the "
+    "tasks that it finds. It then retries them in steps, which `supervisor tasks bulk` lists.",
     BulkVerb.RETRY,
 )
 remove = command_on_tasks(

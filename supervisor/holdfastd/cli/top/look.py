@@ -72,10 +72,10 @@ def _runs(rollup: Rollup) -> dict[str, int]:
     return {lane: runs_of(figures) for lane, figures in by_lane(rollup).items()}
 
 
-MINUTES = 15  # of rollups that are looked at
+MINUTES = 15  # minutes whose rollups a look reads
 SCHEDULES_AHEAD_MS = 7 * 86_400_000
 MOST_TASKS = 200  # records that one look reads
-STATUS_TIMEOUT = 1.0  # seconds
+STATUS_TIMEOUT = 1.0  # seconds to wait for the supervisor
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _age(task: TaskRecord | None, now_ms: int) -> float | None:
 
 # lanes and handlers
 
-OLDEST, WAIT_P95 = 5, 6  # columns of lanes
+OLDEST, WAIT_P95 = 5, 6  # numbers of these columns in the pane of lanes
 
 
 def _recent(look: Look) -> tuple[Rollup, float]:

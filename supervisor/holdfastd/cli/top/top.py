@@ -124,7 +124,7 @@ ORDERS: Mapping[RowOrder, tuple[Act[Any, Any], Callable[[Any], str]]] = {
 
 EVERY = 0.5  # seconds between looks
 NOTICE = 4  # looks for which an answer stays on the screen
-WIDTH = 10_000  # of a line in a pipe
+WIDTH = 10_000  # characters of a line in a pipe
 ONCE_TIMEOUT = 10.0  # seconds to wait for the supervisor with --once
 
 
@@ -157,7 +157,7 @@ def top(session: Session, /, once: bool, host: str | None, timeout: float) -> No
 async def _follow(session: Session, store: Store, host: str | None) -> None:
     observer = Observer(store, session.runtime_dir, host)
     while True:
-        with suppress(StoreError):  # the next look shows more
+        with suppress(StoreError):  # the next look may succeed
             output.line(_document(await observer.look()))
         await anyio.sleep(2 * EVERY)
 
