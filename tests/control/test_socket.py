@@ -58,8 +58,8 @@ def test_scaling_up_and_down(service: Service) -> None:
     assert service.scale(3).target == 3
     service.until("ready", slot="worker 2")
     assert service.scale(1).target == 1
-    service.until("left")
-    service.until("left")
+    service.until("ended as ordered")
+    service.until("ended as ordered")
     assert service.status().ready == 1
 
 

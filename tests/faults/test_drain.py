@@ -133,7 +133,7 @@ async def test_worker_that_is_scaled_away_completes_what_it_runs(short_path: Pat
         assert scene.pool.scale(1).target == 1
         scene.pool.until("scaling")
         scene.go("a", "b")
-        left = scene.pool.until("left")
+        left = scene.pool.until("ended as ordered")
         assert left["pid"] in pids
         for task_id in ("a", "b"):
             record = await scene.completed(task_id)

@@ -27,7 +27,7 @@ async def test_worker_that_is_scaled_away_while_it_pulls_completes_what_it_gets(
         record = await scene.completed("t")
         assert (record.deliveries, record.releases) == (1, 0)
         scene.go("a", "b", "c")
-        assert scene.pool.until("left")["pid"] == goes.pid
+        assert scene.pool.until("ended as ordered")["pid"] == goes.pid
         for task_id in ("a", "b", "c"):
             await scene.completed(task_id)
 
@@ -47,7 +47,7 @@ async def test_what_waits_behind_a_bell_of_a_worker_that_is_scaled_away_goes_bac
         await scene.submit("t")
         pull.wait()  # it has claimed the task, and does not know
         assert scene.pool.scale(1).target == 1
-        assert scene.pool.until("left")["pid"] == goes.pid
+        assert scene.pool.until("ended as ordered")["pid"] == goes.pid
         scene.go("elsewhere")
         record = await scene.completed("t")
         assert (record.deliveries, record.releases, record.crashes, record.runs, scene.runs("t")) == (2, 0, 0, 1, 1)

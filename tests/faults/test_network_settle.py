@@ -44,7 +44,7 @@ async def test_settle_commits_once(scene: Scene, action: Action) -> None:
     if action in LATE:
         assert answer_of(b"ALREADY") in rule.answer()
     await scene.check()
-    assert scene.pool.lines("an outcome came too late") == []
+    assert scene.pool.lines("an outcome came too late: the store did not record it") == []
 
 
 async def test_settle_that_comes_when_another_has_run_the_task_is_refused(scene: Scene) -> None:

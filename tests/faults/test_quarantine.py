@@ -59,7 +59,7 @@ async def test_a_suspect_runs_in_a_worker_beside_the_pool_which_ends_when_none_w
         assert scene.pool.status().ready == 2
         scene.go("s")
         assert (await scene.completed("s")).crashes == 2
-        scene.pool.until("left", slot="quarantine 0", cause="requested: no suspect waits")
+        scene.pool.until("ended as ordered", slot="quarantine 0", cause="requested: no suspect waits")
         assert len(scene.pool.deaths()) == 2
 
 
@@ -130,7 +130,7 @@ async def test_on_a_reload_it_finishes_its_suspect_and_ends(short_path: Path) ->
         scene.go("s")
         record = await scene.completed("s")
         assert (record.deliveries, record.crashes) == (3, 2)
-        scene.pool.until("left", slot="quarantine 0", pid=pid, cause="requested: reloaded")
+        scene.pool.until("ended as ordered", slot="quarantine 0", pid=pid, cause="requested: reloaded")
 
 
 async def test_a_stop_waits_for_a_suspect_as_for_any_task(short_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.faults.work import QUEUE
 
 pytestmark = pytest.mark.anyio
 
-NOTED = "this host is quiet or halted: nothing is claimed"
+NOTED = "this host is quiet or halted: its workers claim no tasks"
 BELL = f"{{{QUEUE}}}:bell:{QUEUE}"
 RENEWALS = 5
 UNDER_WAY = 2  # requests that were begun before it was heard of
@@ -106,7 +106,7 @@ async def test_a_halted_pool_makes_no_fires_and_claims_nothing_until_the_halt_en
         answer = await scene.store.halt_host(ALL_HOSTS, "op@desk", "why")
         scene.pool.wait_for(NOTED, answer.workers)
         due = await manager.schedules.upsert("j", every=0.1, limit=1, text="echo")
-        scene.pool.wait_for("this host is halted: no fires are made")
+        scene.pool.wait_for("this host is halted: it fires no schedules")
         await scene.submit("t1")
         while await scene.store.clock_ms() < due.timestamp() * 1000 + 200:
             scene.client.blpop(["nothing"], timeout=0.02)

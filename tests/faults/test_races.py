@@ -43,7 +43,7 @@ async def test_cancel_that_comes_before_the_settle_wins(scene: Scene) -> None:
     settle.wait()
     assert await scene.store.cancel("canceled-first", "test") == "canceled"
     settle.end()
-    scene.pool.until("an outcome came too late", task="canceled-first", verdict="LOST")
+    scene.pool.until("an outcome came too late: the store did not record it", task="canceled-first", verdict="LOST")
     record = await scene.record("canceled-first")
     assert (record.state, record.deliveries, scene.runs("canceled-first")) == (State.CANCELED, 1, 1)
     await scene.check()

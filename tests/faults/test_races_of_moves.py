@@ -36,7 +36,7 @@ async def test_a_worker_that_is_scaled_away_while_it_pulls_starts_or_returns_wha
         await scene.submit("t")
         pull.wait()
         assert scene.pool.scale(1).target == 1
-        scene.pool.until("left")
+        scene.pool.until("ended as ordered")
         scene.go("busy")
         record = await scene.completed("t")
         assert (record.crashes, scene.runs("t"), scene.runs("busy")) == (0, 1, 1)

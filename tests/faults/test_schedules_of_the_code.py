@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 REMOVED = "a schedule was removed: the code no longer declares it"
-FOREIGN = "this schedule is also in the code of another application that runs: that one's declaration is kept"
+FOREIGN = "another running application also declares this schedule: the store keeps the other declaration"
 UNDECLARED = "no live worker declares this schedule of the code, and it still fires"
 HANDLERS = """
 from holdfast import Handlers

@@ -41,7 +41,10 @@ async def test_what_waits_behind_a_handler_that_blocks_the_loop_runs_elsewhere_a
         await hold_up(scene, "hold")
         await scene.ran_once(*BEHIND)
         assert TAKEN_BACK in reasons(scene.heard("returned"))
-        assert int(scene.pool.until("tasks of a silent worker that had not begun went back")["tasks"]) > 0
+        assert (
+            int(scene.pool.until("a silent worker had claimed tasks and not begun them: they were put back")["tasks"])
+            > 0
+        )
         scene.go("first", *BUSY)
         await scene.ran_once("first", *BUSY)
         await scene.submit("after")

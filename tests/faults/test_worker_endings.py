@@ -148,7 +148,7 @@ async def test_worker_that_is_taken_for_dead_wrongly_commits_nothing_and_ends_fe
         delivery, pid = scene.started("t")
         assert (delivery, pid != zombie) == (2, True)
         scene.go("t")  # for the zombie: it has waited longer
-        scene.pool.until("an outcome came too late", task="t", pid=zombie)
+        scene.pool.until("an outcome came too late: the store did not record it", task="t", pid=zombie)
         scene.pool.until("died", pid=zombie, cause="fenced: status 82")
         assert (await scene.record("t")).state is State.WORKING
         scene.go("t")

@@ -10,7 +10,7 @@ from holdfast.errors import StoreRefusedError
 from tests.ledger.ledger import Ledger
 from tests.lua.test_damaged import DAMAGES, Damage
 
-NOT_PUT_BACK = "a task is damaged in the ledger or in Redis; it is not put back"
+NOT_PUT_BACK = "a task is damaged in PostgreSQL or in Redis: it is not put back"
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,9 @@ async def test_others_are_copied(books: Ledger, damage: Damage) -> None:
     await damage(books.redis, "known")
     with capture_logs() as logs:
         await books.keep()
-    assert "bad" in [line["task"] for line in logs if line["event"] == "a task is damaged in Redis; it is not copied"]
+    assert "bad" in [
+        line["task"] for line in logs if line["event"] == "a task is damaged in Redis: it is not copied to PostgreSQL"
+    ]
     await books.lose()
     entries = await books.redis.entries()
     assert sorted(name for name in ("bad", "good", "known") if any(name.encode() in raw for raw in entries)) == [

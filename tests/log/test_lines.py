@@ -80,7 +80,7 @@ async def test_each_line_is_as_documented_over_kills_reloads_failures_and_drains
             "said",
             "died",
             "recovered",
-            "left",
+            "ended as ordered",
             "draining",
             "reloaded",
             "scaling",

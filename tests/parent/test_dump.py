@@ -79,7 +79,7 @@ def test_parent_steward_and_workers_show_their_stacks_and_all_live_on(start: Sta
     state = service.until("state")
     assert [process["slot"] for process in state["processes"]] == ["steward", "store", "worker 0", "worker 1"]
     for slot in ("steward", "worker 0", "worker 1"):
-        assert service.ever("stacks follow", slot=slot)["pid"] in before
+        assert service.ever("the stacks of this process follow", slot=slot)["pid"] in before
     for frame, times in (("in steward", 1), ("in plain", 2)):  # a process may be slow to write its own
         while shown(service, frame) < times:
             service.until("raw")
@@ -107,6 +107,6 @@ def test_one_that_boots_is_not_ended_by_it(start: Start) -> None:
     service.until("booting")
     service.send(signal.SIGUSR1)
     service.until("state")
-    service.until("stacks follow", slot="steward")
+    service.until("the stacks of this process follow", slot="steward")
     assert service.stopped() == 0
     assert not service.lines("died")

@@ -49,7 +49,7 @@ def test_a_stopped_child_is_continued(start: Start) -> None:
     service.kill("worker 0", signal.SIGSTOP)
     service.until("child was stopped by a signal: it is continued", slot="worker 0")
     assert service.stopped() == 0
-    assert service.lines("left")[0]["cause"] == "requested: stop"
+    assert service.lines("ended as ordered")[0]["cause"] == "requested: stop"
 
 
 def test_a_hung_child_is_aborted_and_shows_its_stack(start: Start) -> None:

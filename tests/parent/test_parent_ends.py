@@ -35,13 +35,13 @@ def test_a_drain_that_cuts_nothing_off_ends_with_zero(start: Start, worker: str,
 def test_a_drain_that_overruns_releases_and_ends_with_75(start: Start) -> None:
     service = start(worker="busy", policy={"drain_timeout": 0.5}).started()
     assert service.stopped() == 75
-    assert {line["cause"] for line in service.lines("left")} == {"requested: stop"}
+    assert {line["cause"] for line in service.lines("ended as ordered")} == {"requested: stop"}
 
 
 def test_a_worker_that_ignores_everything_is_killed_at_the_end_of_the_drain(start: Start) -> None:
     service = start(worker="deaf", workers=1, policy={"drain_timeout": 0.1}).started(1)
     assert service.stopped() == 75
-    assert service.lines("left")[0]["cause"] == "requested: stop, SIGKILL"
+    assert service.lines("ended as ordered")[0]["cause"] == "requested: stop, SIGKILL"
 
 
 def test_a_second_signal_hastens_to_cancelling(start: Start) -> None:
@@ -50,7 +50,7 @@ def test_a_second_signal_hastens_to_cancelling(start: Start) -> None:
     service.until("asked to drain")
     service.send(signal.SIGTERM)
     assert service.ended() == 75
-    assert service.lines("left")[0]["cause"] == "requested: stop"
+    assert service.lines("ended as ordered")[0]["cause"] == "requested: stop"
 
 
 def test_a_third_signal_kills_now(start: Start) -> None:
@@ -137,7 +137,7 @@ def test_an_embedded_store_is_first_and_last_and_replaced(start: Start) -> None:
     status = service.status()
     assert (status.store.embedded, status.store.pid) == (True, service.pid_of("store"))
     assert service.stopped() == 0
-    assert [line["slot"] for line in service.lines("left")][-2:] == ["steward", "store"]
+    assert [line["slot"] for line in service.lines("ended as ordered")][-2:] == ["steward", "store"]
 
 
 def test_an_embedded_store_that_cannot_run_ends_with_69(start: Start) -> None:

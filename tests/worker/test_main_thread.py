@@ -89,7 +89,7 @@ async def test_sigterm_to_the_worker_drains_it_while_its_main_thread_waits(short
         pid = scene.pool.pid_of("worker 0")
         assert await run(scene, "alarm") == "_MainThread"
         os.kill(pid, signal.SIGTERM)
-        scene.pool.until("left", pid=pid)
+        scene.pool.until("ended as ordered", pid=pid)
         scene.pool.until("ready", slot="worker 0")
 
 

@@ -273,5 +273,5 @@ def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -
 def _report(child: Child, cause: Cause, now: float, *, is_repeated: bool) -> tuple[Command, ...]:
     told = {"cause": str(cause), "lived": round(now - child.born, 2), "running": list(child.running)}
     if cause.ordered:
-        return (Log.about(child, "info", "left", **told),)
+        return (Log.about(child, "info", "ended as ordered", **told),)
     return (Log.about(child, "debug" if is_repeated else "warning", "died", **told),)

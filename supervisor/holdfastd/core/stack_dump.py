@@ -33,7 +33,7 @@ def proceed(view: View, now: float) -> Step:
     child = view.child(slot)
     if child is None or not _can_show(child):
         return view, ()
-    return view, (Log.about(child, "info", "stacks follow"), Kill(slot, signal.SIGUSR1))
+    return view, (Log.about(child, "info", "the stacks of this process follow"), Kill(slot, signal.SIGUSR1))
 
 
 def worker_of(view: View, incarnation: str) -> Child | None:

@@ -134,7 +134,7 @@ class Consumer:
                 worker.hasten()
                 await worker.over.wait()
         if not self._closing.is_set():
-            _log.warning("the store ended this worker; another one begins", incarnation=worker.incarnation)
+            _log.warning("the store declared this worker dead: another one begins", incarnation=worker.incarnation)
             with anyio.move_on_after(PAUSE):
                 await self._closing.wait()
             return

@@ -310,7 +310,12 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         """Write the state of a task that the scheduler was not given yet."""
         noted = await self._call(self._store.note_state, task_id, state, wanted)
         if noted is NotedWrite.KEPT and not wanted:
-            _log.warning("a state was ignored", task=task_id, state="ended", written=state)
+            _log.warning(
+                "the framework wrote a state that the task cannot take: it was ignored",
+                task=task_id,
+                state="ended",
+                written=state,
+            )
         return noted
 
     async def _taken(self, record: TaskRecord, state: str) -> bool:
@@ -324,7 +329,12 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
             case _:
                 taken = shown(record.state) == state
         if not taken:
-            _log.warning("a state was ignored", task=record.task_id, state=str(record.state), written=state)
+            _log.warning(
+                "the framework wrote a state that the task cannot take: it was ignored",
+                task=record.task_id,
+                state=str(record.state),
+                written=state,
+            )
         return taken
 
     async def _add(self, task_id: str, artifacts: list[Document], messages: list[Document]) -> None:

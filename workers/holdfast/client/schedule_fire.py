@@ -214,7 +214,11 @@ class ScheduleFirer:
 
     def _note_halt(self, halted: bool) -> None:
         if halted != self.halted and not (self._scope and self._scope.ends):
-            _log.warning("this host is halted: no fires are made" if halted else "this host makes fires again")
+            _log.warning(
+                "this host is halted: it fires no schedules"
+                if halted
+                else "the halt of this host has ended: it fires schedules again"
+            )
         self.halted = halted
 
     async def _ordered(self, record: ScheduleRecord, now: int) -> list[FireOrder]:

@@ -239,7 +239,7 @@ class DeclaredSchedules:
         foreign = await self._declare(self.handler.schedules)
         for schedule_id in foreign:
             _log.warning(
-                "this schedule is also in the code of another application that runs: that one's declaration is kept",
+                "another running application also declares this schedule: the store keeps the other declaration",
                 schedule=schedule_id,
                 remedy="remove it from the other application's code, or give it another id in one of them",
             )
@@ -267,7 +267,7 @@ class DeclaredSchedules:
             if answer == "foreign":
                 foreign.append(schedule_id)
             elif asked is not None and answer in {"new", "changed", "same"}:
-                _log.info("this schedule is no longer another application's", schedule=schedule_id)
+                _log.info("no other application declares this schedule any more", schedule=schedule_id)
         return foreign
 
     async def _put(self, schedule_id: str, asked: int | None) -> str:

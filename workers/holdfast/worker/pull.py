@@ -166,7 +166,11 @@ class Puller:
         settle, on_verdict = self.context.begun.settle, self.context.on_verdict
         for settlement, verdict in zip(request.settlements, pulled.verdicts, strict=True):
             if verdict in _TOO_LATE and settlement.kind is not Settle.RETURNED:
-                _log.warning("an outcome came too late", task=settlement.task_id, verdict=str(verdict))
+                _log.warning(
+                    "an outcome came too late: the store did not record it",
+                    task=settlement.task_id,
+                    verdict=str(verdict),
+                )
             on_verdict(settlement, verdict)
             settle(settlement.task_id, settlement.claim)
 
@@ -185,7 +189,11 @@ class Puller:
         if quiet == self._noted_quiet or (quiet and await self._ends_at_halt()):
             return
         self._noted_quiet = quiet
-        _log.warning("this host is quiet or halted: nothing is claimed" if quiet else "this host claims again")
+        _log.warning(
+            "this host is quiet or halted: its workers claim no tasks"
+            if quiet
+            else "this host is no longer quiet or halted: its workers claim tasks"
+        )
 
     async def _ends_at_halt(self) -> bool:
         """True if this process must end because of a halt; the process logs its end itself."""
@@ -355,9 +363,16 @@ class ContinuedSchedules:
             try:
                 await self._fire(schedule_ids)
             except Exception:  # border of these fires: a steward fires the due schedules, and logs their errors
-                _log.debug("continued schedules are left to the steward", schedules=schedule_ids, exc_info=True)
+                _log.debug(
+                    "this worker cannot fire these CONTINUE schedules: the steward does",
+                    schedules=schedule_ids,
+                    exc_info=True,
+                )
         if scope.cancelled_caught:
-            _log.debug("continued schedules are left to the steward: the store is slow", schedules=schedule_ids)
+            _log.debug(
+                "the store is slow: the steward, not this worker, fires these CONTINUE schedules",
+                schedules=schedule_ids,
+            )
 
     async def _fire(self, schedule_ids: Sequence[str]) -> None:
         for _ in range(TRIES):

@@ -74,7 +74,7 @@ class LostRuns:
             except StoreUnavailableError:
                 raise
             except Exception:  # the border of one death: an error must not hold up the others
-                _log.exception("the lost runs of a worker cannot be reported", incarnation=incarnation)
+                _log.exception("the spans of the runs that a dead worker lost cannot be sent", incarnation=incarnation)
             if self._dead and self._dead[0] is incarnation:
                 self._dead.popleft()
             self._announce()

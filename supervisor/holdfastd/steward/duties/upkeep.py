@@ -57,7 +57,7 @@ def batch_counts(store: Store) -> Duty:
     async def run_once() -> float:
         ends, wait_ms = await store.look_at_batches(TASKS)
         if ends:
-            _log.info("tasks of a batch whose end had not been counted were counted", tasks=ends)
+            _log.info("some tasks of a batch had ended uncounted: they are counted now", tasks=ends)
         return LONGEST_REST if wait_ms is None else min(LONGEST_REST, max(NEXT_PAGE, wait_ms / 1000))
 
     return Duty("batch counts", run_once)

@@ -164,4 +164,8 @@ class SilentWorkers:
         begun = self.locks.begun(incarnation)
         count = 0 if begun is None else await self.store.take_back(incarnation, last, begun)
         if count:
-            _log.warning("tasks of a silent worker that had not begun went back", incarnation=incarnation, tasks=count)
+            _log.warning(
+                "a silent worker had claimed tasks and not begun them: they were put back",
+                incarnation=incarnation,
+                tasks=count,
+            )

@@ -243,7 +243,7 @@ def _known(error: Exception) -> RpcError:
             meaning = meaning_of(error)
             return RpcError(meaning.code, str(error), meaning.rpc_status)
         case _:
-            _log.error("a call of the agent failed", exc_info=error)
+            _log.error("a client's call of the A2A agent failed", exc_info=error)
             return RpcError(RpcCode.INTERNAL_ERROR, "internal error", 500)
 
 

@@ -286,7 +286,7 @@ class EventFeed:
                 self._note(str(error))
                 await asyncio.sleep(RETRY_EVERY)
             except Exception:
-                _log.exception("the events could not be read")
+                _log.exception("the events of the queue could not be read")
                 await asyncio.sleep(RETRY_EVERY)
             every = min((each.every for each in self._listening), default=EVERY)
             await asyncio.sleep(every)

@@ -124,7 +124,7 @@ async def _end_without_login(request: Request, streams: list[asyncio.Future[None
     try:
         counts = await login_counts(request)
     except Exception:
-        _log.exception("the login of a stream could not be looked at")
+        _log.exception("the login behind a live stream could not be checked")
         return
     for each in () if counts else streams:
         each.cancel()

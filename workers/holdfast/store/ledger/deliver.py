@@ -143,7 +143,7 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
     except StoreUnavailableError:
         raise
     except StoreError as error:  # it will never succeed, and others wait behind it
-        _log.warning("Redis refused a kept change", setting=one.setting, reason=str(error))
+        _log.warning("Redis refused a change from PostgreSQL", setting=one.setting, reason=str(error))
         return await requests.drop(sql, [one.request])
     if answer is None:
         raise StoreUnavailableError("the ledger no longer follows this Redis")
@@ -152,7 +152,7 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
 
 async def _put_off(sql: Any, one: Waiting, reason: str) -> None:
     """Put off a request at which Redis fails: it is given again later, and others do not wait for it."""
-    _log.warning("Redis fails at a kept request: it is given again later", task=one.task_id, reason=reason)
+    _log.warning("Redis fails at a request from PostgreSQL: it is sent again later", task=one.task_id, reason=reason)
     await requests.put_off(sql, one.request)
 
 
@@ -168,5 +168,5 @@ async def _is_put_off(sql: Any, one: Waiting, put_off: set[str]) -> bool:
 
 async def _refused(sql: Any, one: Waiting, word: Accepted) -> None:
     message = one.submission.message_id if one.submission else ""
-    _log.warning("Redis refused a kept message", task=one.task_id, message=message, reason=str(word))
+    _log.warning("Redis refused a message from PostgreSQL", task=one.task_id, message=message, reason=str(word))
     await requests.refused(sql, one.request, word)

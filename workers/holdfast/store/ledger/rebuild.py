@@ -218,7 +218,7 @@ class Rebuild:
         for dump, (word, reason) in zip(dumps, answers, strict=False):
             if word is Restored.DAMAGED:
                 _log.warning(
-                    "a task is damaged in the ledger or in Redis; it is not put back", task=dump.task_id, reason=reason
+                    "a task is damaged in PostgreSQL or in Redis: it is not put back", task=dump.task_id, reason=reason
                 )
         restored = sum(word in {Restored.RESTORED, Restored.MERGED} for word, _ in answers)
         return replace(queue, cursor=cursor, restored=queue.restored + restored)

@@ -211,7 +211,7 @@ def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...],
             else:
                 damaged.append(dump.task_id)
     for task_id in damaged:
-        _log.warning("a task is damaged in Redis; it is not copied", task=task_id)
+        _log.warning("a task is damaged in Redis: it is not copied to PostgreSQL", task=task_id)
 
 
 async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
