@@ -9,9 +9,9 @@ from bench.tables import CRASH, DRAIN, NOTHING
 HEADS = (
     "",
     "tasks/s",
-    "submitted one by one, a second",
+    "submitted one by one, tasks/s",
     "submit to handler, p50 ms",
-    "p99 ms",
+    "submit to handler, p99 ms",
     "memory of 8 idle workers, MiB",
     "worker killed: task runs again after",
     "stop: running tasks finished",
@@ -37,7 +37,7 @@ def _row(section: Section, name: str) -> list[str]:
     figures = [("throughput", "drain", 0), ("throughput", "singly", 0), ("latency", "p50", 2), ("latency", "p99", 2)]
     shown = [_shown(section, measure, name, key, digits) for measure, key, digits in figures]
     memory = _shown(section, "rest", f"{name}, 8 workers", "memory_mib", 0)
-    killed, finished = CRASH.columns["worker killed"], DRAIN.columns["running tasks finished"]
+    killed, finished = CRASH.columns["one worker killed"], DRAIN.columns["running tasks finished"]
     return [name, *shown, memory, killed(section, name), finished(section, name)]
 
 

@@ -11,11 +11,11 @@ from bench.tables import NOTHING
 _COLUMNS = {
     "tasks/s": "drain",
     "kills": "kills",
-    "lost": "lost",
-    "committed twice": "committed_twice",
-    "ran again": "run_again",
-    "charged": "charged",
-    "not begun and charged": "charged_unbegun",
+    "tasks lost": "lost",
+    "outcomes recorded twice": "committed_twice",
+    "tasks that ran again": "run_again",
+    "crashes charged": "charged",
+    "charged to tasks that had done nothing": "charged_unbegun",
 }
 
 
@@ -27,7 +27,7 @@ def markdown(section: dict[str, Any]) -> str:
     asked = f"{section['tasks']:,} tasks, {section['workers']} workers, a kill every {section['every']:g} s"
     return "\n".join(
         [
-            f"{asked}: {share.shown(2)} of the undisturbed throughput.",
+            f"{asked}. With kills the pool reached {share.shown(2)} of its undisturbed throughput.",
             "",
             f"| | {' | '.join(_COLUMNS)} |",
             "|---" * (len(_COLUMNS) + 1) + "|",

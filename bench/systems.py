@@ -53,11 +53,16 @@ HOLDFAST = System(
     "holdfast",
     (*START, "--workers", "{workers}"),
     tasks=60_000,
-    note="default settings: claims that survive a crash, records and results kept",
+    note="default settings: claims survive a crash, records and results are kept",
 )
 LOOPS = (
-    _loop(LIMIT, 16, "asyncio.Protocol and hiredis: BLPOP, HSET; 16 connections a process; loses tasks", 100_000),
-    _loop(LIMIT_ALONE, 1, "the same with one connection a process", 40_000),
+    _loop(
+        LIMIT,
+        16,
+        "BLPOP and HSET, by asyncio.Protocol and hiredis, over 16 connections a process; a killed process loses tasks",
+        100_000,
+    ),
+    _loop(LIMIT_ALONE, 1, "the same loop with one connection a process", 40_000),
 )
 PEERS = (
     System(
@@ -65,7 +70,7 @@ PEERS = (
         "huey",
         ("huey_consumer", "bench.apps.huey.huey", "-q", "-w", "{workers}", "-k", "process"),
         "huey",
-        note="processes, results; a task whose worker dies is lost",
+        note="worker processes, results kept; the task of a worker that dies is lost",
         drains=signal.SIGINT,
     ),
     System(
@@ -75,28 +80,28 @@ PEERS = (
         "rq",
         tasks=600,
         gap=0.1,
-        note="worker-pool, a fork for each task, results; timed tasks are 100 ms apart, not 5",
+        note="worker-pool with a fork for each task, results kept; tasks for the latency are 100 ms apart, not 5",
     ),
     System(
         "saq",
         "saq",
         ("saq", "bench.apps.saq.settings", "--workers", "{workers}"),
         "saq",
-        note="10 at once, uvloop, state and result kept",
+        note="10 tasks at once in a process, uvloop, states and results kept",
     ),
     System(
         "dramatiq",
         "dramatiq",
         ("dramatiq", "bench.apps.dramatiq", "-p", "{workers}"),
         "dramatiq",
-        note="8 threads, Results middleware",
+        note="8 threads in a process, results kept by the Results middleware",
     ),
     System(
         "taskiq",
         "taskiq",
         ("taskiq", "worker", "bench.apps.taskiq:broker", "-w", "{workers}", "--log-level", "WARNING"),
         "taskiq",
-        note="100 at once, stream, results",
+        note="100 tasks at once in a process, a Redis stream, results kept",
     ),
     System(
         "celery",
@@ -104,7 +109,7 @@ PEERS = (
         ("celery", "-A", "bench.apps.celery", "worker", "-l", "WARNING", "-c", "{workers}"),
         "celery",
         tasks=8_000,
-        note="prefork, early acknowledgement, results",
+        note="prefork, tasks are acknowledged before they run, results kept",
     ),
     System(
         "arq",
@@ -113,7 +118,7 @@ PEERS = (
         "arq",
         each=True,
         tasks=1_500,
-        note="10 at once, polls twice a second, results",
+        note="10 tasks at once in a process, asks the queue twice a second, results kept",
     ),
 )
 
@@ -121,7 +126,7 @@ ON_POSTGRES = (
     replace(
         HOLDFAST,
         tasks=20_000,
-        note="PostgreSQL storage, default settings; tasks are claimed in Redis",
+        note="PostgreSQL storage with default settings; tasks are claimed in Redis",
         tables=("supervisor", "db", "upgrade"),
         kept="SELECT count(*) FROM holdfast_tasks WHERE state = 'completed'",
     ),
@@ -132,7 +137,7 @@ ON_POSTGRES = (
         "procrastinate",
         each=True,
         tasks=6_000,
-        note="10 at once, psycopg with its C part, jobs and their states kept, no results",
+        note="10 jobs at once, psycopg with its C part; jobs and their states are kept, no results",
         tables=("procrastinate", "-a", "bench.apps.procrastinate.app", "schema", "--apply"),
         kept="SELECT count(*) FROM procrastinate_jobs WHERE status = 'succeeded'",
     ),
@@ -142,7 +147,7 @@ ON_POSTGRES = (
         ("python", "-m", "bench.apps.pgqueuer"),
         "pgqueuer",
         each=True,
-        note="batches of 10, asyncpg and uvloop, durable tables, the log of jobs kept, no results",
+        note="batches of 10 jobs, asyncpg and uvloop, durable tables; the log of jobs is kept, no results",
         tables=("pgq", "install"),
         kept="SELECT count(*) FROM pgqueuer_log WHERE status = 'successful'",
     ),

@@ -78,80 +78,83 @@ THROUGHPUT = Table(
     "throughput",
     {
         "tasks/s": _figure("throughput", "drain"),
-        "of the bare loop": _beside_limit("throughput", "drain"),
-        "worker µs a task": _figure("throughput", "worker_us"),
-        "server µs a task": _figure("throughput", "server_us"),
-        "commands a task": _figure("throughput", "commands", 1),
-        "ran twice": _figure("throughput", "twice"),
-        "did not run": _figure("throughput", "missing"),
+        "share of the bare loop": _beside_limit("throughput", "drain"),
+        "worker processor time a task, µs": _figure("throughput", "worker_us"),
+        "Redis processor time a task, µs": _figure("throughput", "server_us"),
+        "Redis commands a task": _figure("throughput", "commands", 1),
+        "tasks that ran twice": _figure("throughput", "twice"),
+        "tasks that did not run": _figure("throughput", "missing"),
     },
 )
 SUBMITS = Table(
     "throughput",
     {
-        "one by one, a second": _figure("throughput", "singly"),
-        "64 coroutines": _figure("throughput", "coroutines"),
-        "in bulk": _figure("throughput", "bulk"),
+        "one by one, tasks/s": _figure("throughput", "singly"),
+        "by 64 coroutines, tasks/s": _figure("throughput", "coroutines"),
+        "in bulk, tasks/s": _figure("throughput", "bulk"),
     },
     without="8 workers",
 )
 LATENCY = Table(
     "latency",
     {
-        "p50 ms": _figure("latency", "p50", 2),
-        "p99 ms": _figure("latency", "p99", 2),
-        "foreign RPUSH, p50 ms": _figure("latency", "foreign_p50", 2),
-        "p99 ms of these": _figure("latency", "foreign_p99", 2),
+        "submit: p50 ms": _figure("latency", "p50", 2),
+        "submit: p99 ms": _figure("latency", "p99", 2),
+        "RPUSH of another program: p50 ms": _figure("latency", "foreign_p50", 2),
+        "RPUSH of another program: p99 ms": _figure("latency", "foreign_p99", 2),
     },
 )
 REST = Table(
     "rest",
     {
-        "memory, MiB": _figure("rest", "memory_mib"),
+        "memory of all processes, MiB": _figure("rest", "memory_mib"),
         "processes": _figure("rest", "processes"),
-        "largest, MiB": _figure("rest", "largest_mib", 1),
-        "commands/s": _figure("rest", "idle_commands", 1),
-        "CPU %": _figure("rest", "idle_cpu", 2),
-        "busiest process, %": _figure("rest", "busiest_cpu", 2),
+        "memory of the largest process, MiB": _figure("rest", "largest_mib", 1),
+        "Redis commands/s": _figure("rest", "idle_commands", 1),
+        "CPU of all processes, %": _figure("rest", "idle_cpu", 2),
+        "CPU of the busiest process, %": _figure("rest", "busiest_cpu", 2),
     },
 )
-CRASH = Table("crash", {"worker killed": _again("worker_killed"), "all killed, started again": _again("all_killed")})
+CRASH = Table(
+    "crash",
+    {"one worker killed": _again("worker_killed"), "all processes killed and started again": _again("all_killed")},
+)
 DRAIN = Table(
     "drain",
     {
         "running tasks finished": _finished,
         "all processes ended after": _exit,
-        "lost": _figure("drain", "lost"),
-        "ran twice": _figure("drain", "run_twice"),
+        "tasks lost": _figure("drain", "lost"),
+        "tasks that ran twice": _figure("drain", "run_twice"),
     },
 )
 KILLS = Table(
     "kills",
     {
-        "runs again, p50 ms": _figure("kills", "again_p50", 1),
-        "p99 ms": _figure("kills", "again_p99", 1),
-        "replacement ready, p50 ms": _figure("kills", "replaced_p50", 1),
-        "p99 ms of it": _figure("kills", "replaced_p99", 1),
+        "task runs again after: p50 ms": _figure("kills", "again_p50", 1),
+        "task runs again after: p99 ms": _figure("kills", "again_p99", 1),
+        "replacement is ready after: p50 ms": _figure("kills", "replaced_p50", 1),
+        "replacement is ready after: p99 ms": _figure("kills", "replaced_p99", 1),
     },
 )
 STORED = Table(
     "stored",
     {
-        "run and kept, a second": _figure("stored", "kept"),
-        "run, a second": _figure("stored", "drain"),
-        "submitted one by one, a second": _figure("stored", "singly"),
-        "64 coroutines": _figure("stored", "coroutines"),
-        "in bulk": _figure("stored", "bulk"),
-        "ran twice": _figure("stored", "twice"),
-        "did not run": _figure("stored", "missing"),
+        "run and kept, tasks/s": _figure("stored", "kept"),
+        "run, tasks/s": _figure("stored", "drain"),
+        "submitted one by one, tasks/s": _figure("stored", "singly"),
+        "by 64 coroutines, tasks/s": _figure("stored", "coroutines"),
+        "in bulk, tasks/s": _figure("stored", "bulk"),
+        "tasks that ran twice": _figure("stored", "twice"),
+        "tasks that did not run": _figure("stored", "missing"),
     },
 )
 ALL = {
     "Throughput": THROUGHPUT,
-    "Submitting, tasks a second": SUBMITS,
+    "Submitting": SUBMITS,
     "From submit to handler on an idle queue": LATENCY,
     "At rest, eight workers": REST,
     "kill -9: seconds until the task runs again": CRASH,
-    "100 kills of a worker": KILLS,
-    "The signal to stop": DRAIN,
+    "A worker killed 100 times": KILLS,
+    "After the signal to stop": DRAIN,
 }
