@@ -49,23 +49,22 @@ def parts(section: dict[str, Any]) -> str:
         [
             "| part | cost of a task |",
             "|---|---|",
-            f"| Redis: submitted in bulk | {cost.submit:.0f} µs |",
-            f"| Redis: submitted one by one | {cost.singly:.0f} µs |",
-            f"| Redis: claimed, run, result kept | {cost.server:.0f} µs |",
-            f"| worker, its share of parent and steward included; a no-op handler | {cost.worker:.0f} µs |",
-            f"| memory of Redis while it waits | {cost.waiting:,.0f} bytes |",
+            f"| Redis: to submit it in bulk | {cost.submit:.0f} µs |",
+            f"| Redis: to submit it alone | {cost.singly:.0f} µs |",
+            f"| Redis: to hand it to a worker and keep its result | {cost.server:.0f} µs |",
+            f"| worker with a no-op handler, with its share of parent and steward | {cost.worker:.0f} µs |",
+            f"| memory of Redis while the task waits | {cost.waiting:,.0f} bytes |",
             "",
-            f"One Redis, its thread busy for {BUSY:.0%} of the time, carries about {cost.carries:,.0f} tasks/s that",
-            f"are submitted one by one, {cost.carries_in_bulk:,.0f} that are submitted in bulk.",
+            f"If its thread is busy for {BUSY:.0%} of the time, one Redis carries about "
+            f"{cost.carries:,.0f} tasks/s that",
+            f"are submitted one by one, or {cost.carries_in_bulk:,.0f} tasks/s that are submitted in bulk.",
         ]
     )
 
 
 def rates(section: dict[str, Any]) -> str:
     cost = costs(section)
-    lines = [
-        "| tasks/s | Redis cores | namespaces, each on its own Redis | worker cores, without the handlers' own work |"
-    ]
+    lines = ["| tasks/s | Redis cores | namespaces, each on its own Redis | worker cores without the handlers' work |"]
     lines.append("|---|---|---|---|")
     for rate in RATES:
         needs = math.ceil(rate / cost.carries)
@@ -76,7 +75,7 @@ def rates(section: dict[str, Any]) -> str:
 def masters(section: dict[str, Any]) -> str:
     """The part of each master of the processor time of all."""
     points = section["series"]["namespaces on three masters"]
-    lines = ["| namespaces | busiest master | second | third |", "|---|---|---|---|"]
+    lines = ["| namespaces | busiest master | second master | third master |", "|---|---|---|---|"]
     for count, figures in points.items():
         shares = (f"{figures[f'master_{number}']:.0%}" for number in (1, 2, 3))
         lines.append(f"| {count} | {' | '.join(shares)} |")

@@ -52,8 +52,8 @@ def test_the_throughput_under_kills_stands_beside_the_undisturbed_one() -> None:
     runs = {"undisturbed": {"drain": 2000.0, "others": 0.1}, "killed": {"drain": 1800.0, "others": 0.3, **books}}
     lines = kills_table.markdown({"tasks": 1000, "workers": 2, "every": 0.5, "runs": runs}).splitlines()
     assert (
-        lines[0]
-        == "1,000 tasks, 2 workers, a kill every 0.5 s. With kills the pool reached ~0.90 of its undisturbed throughput."
+        lines[0] == "1,000 tasks, 2 workers, a kill every 0.5 s. "
+        "With kills the pool reached ~0.90 of its undisturbed throughput."
     )
     assert lines[-2:] == [
         "| undisturbed | 2,000 | - | - | - | - | - | - |",

@@ -108,14 +108,19 @@ def _queue(name: str, kind: Kind, unit: Unit, meaning: str, *labels: str, since_
     return Metric(Scope.QUEUE, f"holdfast.{name}", kind, unit, ("queue", *labels), meaning, since_report)
 
 
-SUPERVISOR_INFO = _host("supervisor.info", Kind.GAUGE, Unit.YES, "Always 1; the version is a label.", "version")
-STORE_UP = _host("store.up", Kind.GAUGE, Unit.YES, "1 if this host's steward reached the store just now.")
+SUPERVISOR_INFO = _host(
+    "supervisor.info", Kind.GAUGE, Unit.YES, "Always 1; the label has the version of Holdfast.", "version"
+)
+STORE_UP = _host("store.up", Kind.GAUGE, Unit.YES, "1 if this host's steward has just reached the store.")
 REPORTER = _host("reporter", Kind.GAUGE, Unit.YES, "1 if this host's steward reports the metrics of the queue.")
 DEGRADED = _host(
     "degraded", Kind.GAUGE, Unit.YES, "1 while something impairs the service; `supervisor status` says what."
 )
 BREAKER_OPEN = _host(
-    "breaker.open", Kind.GAUGE, Unit.YES, "1 while workers die so early that they are started one at a time."
+    "breaker.open",
+    Kind.GAUGE,
+    Unit.YES,
+    "1 while workers die so soon after their start that only one is started at a time.",
 )
 WORKERS_WANTED = _host("workers.wanted", Kind.UP_DOWN, Unit.WORKERS, "Workers that the supervisor keeps running.")
 WORKERS_READY = _host("workers.ready", Kind.UP_DOWN, Unit.WORKERS, "Workers that take tasks now.")
@@ -136,7 +141,7 @@ DEATHS = _host(
     "deaths",
     Kind.COUNTER,
     Unit.PROCESSES,
-    "Ends of processes by their cause, without those that ended well when they were asked to.",
+    "Processes that ended, by cause. A process that ended well after an order is not counted.",
     "kind",
     "cause",
 )
@@ -144,26 +149,28 @@ HOST_RECOVERED = _host(
     "host.recovered",
     Kind.COUNTER,
     Unit.TASKS,
-    "Tasks that this host's steward put back, by the end of their worker.",
+    "Tasks that this host's steward put back, by the cause of their worker's end.",
     "cause",
 )
 
 LANE_DEPTH = _queue("lane.depth", Kind.UP_DOWN, Unit.TASKS, "Tasks that wait in a lane.", "lane")
-LANE_RUNNING = _queue("lane.running", Kind.UP_DOWN, Unit.TASKS, "Tasks of a lane that are in flight.", "lane")
+LANE_RUNNING = _queue("lane.running", Kind.UP_DOWN, Unit.TASKS, "Tasks of a lane that workers hold.", "lane")
 LANE_OLDEST = _queue(
     "lane.oldest", Kind.GAUGE, Unit.SECONDS, "Age of the task that waits longest in a lane; 0 if none waits.", "lane"
 )
 LANE_WORKERS = _queue("lane.workers", Kind.GAUGE, Unit.WORKERS, "Live workers of all hosts that serve a lane.", "lane")
 LANE_PAUSED = _queue("lane.paused", Kind.GAUGE, Unit.YES, "1 while a lane is paused.", "lane")
-TASKS = _queue("tasks", Kind.UP_DOWN, Unit.TASKS, "Tasks that are kept, by state.", "state")
+TASKS = _queue("tasks", Kind.UP_DOWN, Unit.TASKS, "Tasks that the store keeps, by state.", "state")
 DEAD_LETTERS = _queue("dead.letters", Kind.UP_DOWN, Unit.TASKS, "Dead letters that were not retried.")
 UNREADABLE = _queue("unreadable", Kind.UP_DOWN, Unit.ENTRIES, "Entries that could not be read and were set aside.")
-SUSPECTS = _queue("suspects", Kind.UP_DOWN, Unit.TASKS, "Suspects that wait to run apart from other tasks.")
+SUSPECTS = _queue(
+    "suspects", Kind.UP_DOWN, Unit.TASKS, "Suspects (tasks that ended two workers) that wait to run alone."
+)
 DELIVERIES = _queue(
     "deliveries",
     Kind.COUNTER,
     Unit.DELIVERIES,
-    "Ends of deliveries, and of tasks that no worker had, by outcome. Counted since this steward reports the queue.",
+    "Deliveries that ended, and tasks that ended without a worker, by outcome, since this steward reports the queue.",
     "lane",
     "handler",
     "outcome",
@@ -173,7 +180,7 @@ TASK_WAIT = _queue(
     "task.wait",
     Kind.HISTOGRAM,
     Unit.SECONDS,
-    "Time from when a task could be claimed to its claim.",
+    "Time that a task waited: from when a worker could claim it until its claim.",
     "lane",
     since_report=True,
 )
@@ -206,20 +213,27 @@ PROCESS_DURATION = Metric(
     only_otlp=True,
 )
 PAYLOAD = _queue(
-    "payload", Kind.COUNTER, Unit.BYTES, "Size of operations and results of deliveries.", "content", since_report=True
+    "payload",
+    Kind.COUNTER,
+    Unit.BYTES,
+    "Bytes of the operations and results of deliveries.",
+    "content",
+    since_report=True,
 )
 ACCEPTED = _queue("tasks.accepted", Kind.COUNTER, Unit.TASKS, "Tasks that were accepted, since the queue exists.")
 RECOVERED = _queue(
     "tasks.recovered", Kind.COUNTER, Unit.TASKS, "Tasks that were put back after the death of their worker."
 )
-LEASES = _queue("leases", Kind.UP_DOWN, Unit.WORKERS, "Workers of all hosts by their lease: held or silent.", "state")
+LEASES = _queue(
+    "leases", Kind.UP_DOWN, Unit.WORKERS, "Workers of all hosts by the state of their lease: held or silent.", "state"
+)
 SCHEDULES = _queue("schedules", Kind.UP_DOWN, Unit.SCHEDULES, "Schedules, paused ones included.")
 SCHEDULES_LATENESS = _queue(
-    "schedules.lateness", Kind.GAUGE, Unit.SECONDS, "Time for which the earliest due schedule has not fired."
+    "schedules.lateness", Kind.GAUGE, Unit.SECONDS, "Time by which the most overdue schedule is late."
 )
 WEBHOOKS_WAITING = _queue("webhooks.waiting", Kind.UP_DOWN, Unit.WEBHOOKS, "Webhook calls that were not delivered yet.")
 LEDGER_LAG = _queue(
-    "ledger.lag", Kind.GAUGE, Unit.SECONDS, "Age of the newest event in PostgreSQL while there are newer ones in Redis."
+    "ledger.lag", Kind.GAUGE, Unit.SECONDS, "Age of the newest event in PostgreSQL, while Redis has newer ones."
 )
 LEDGER_WAITING = _queue(
     "ledger.waiting", Kind.UP_DOWN, Unit.REQUESTS, "Requests in PostgreSQL that Redis has not got yet."
