@@ -214,7 +214,7 @@ def _run_on(run: Callable[[Any], Any], future: asyncio.Future[Any]) -> Any:
                 _tell_owners(error)
             else:
                 _log.error(
-                    "a callback of a handler asked for the end of the process; the worker goes on", exc_info=error
+                    "a callback of a handler raised SystemExit or KeyboardInterrupt: the worker goes on", exc_info=error
                 )
 
 

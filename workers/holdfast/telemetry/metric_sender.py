@@ -74,7 +74,9 @@ class MetricDeltas:
         if wanted not in PREFERENCES:
             allowed = ", ".join(PREFERENCES)
             _service_log.warning(
-                "a variable has no such value; metrics are cumulative", variable=VARIABLE, allowed=allowed
+                "an environment variable has an unknown value: metrics are cumulative",
+                variable=VARIABLE,
+                allowed=allowed,
             )
         kinds = PREFERENCES.get(wanted, ())
         return cls(kinds) if kinds else None

@@ -106,7 +106,7 @@ def _run(spec: WorkerSpec, channel: socket.socket, logs: SentLogs) -> int:
 
 
 def _tell_leftover(error: BaseException) -> None:
-    _log.error("a signal handler that a task left behind raised", exc_info=error)
+    _log.error("a signal handler that a task has installed raised an error", exc_info=error)
 
 
 def _tell_failed(channel: socket.socket, error: str, traceback: str) -> None:

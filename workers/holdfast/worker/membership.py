@@ -285,5 +285,5 @@ class DeclaredSchedules:
         try:
             return (await self.context.retries.call("schedules", declare)).word
         except InvalidScheduleError as error:  # its last date may have passed; the worker still serves its tasks
-            _log.warning("a schedule of the code cannot be declared", schedule=schedule_id, reason=str(error))
+            _log.warning("a schedule that the code declares cannot be set", schedule=schedule_id, reason=str(error))
             return ""

@@ -102,7 +102,7 @@ class Webhooks:
         except (RefusedError, ValueError) as error:
             await self._give_up(notice, str(error))
         except Exception as error:  # one notice's error must not stop the others
-            _log.exception("a webhook failed", task=notice.task_id)
+            _log.exception("an unexpected error ended the try of a webhook", task=notice.task_id)
             await self._missed(notice, f"{type(error).__name__}: {error}")
         else:
             await self._store.notice_done(notice.name, at_ms=notice.at_ms)

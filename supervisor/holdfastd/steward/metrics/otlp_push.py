@@ -152,6 +152,7 @@ def interval() -> float:
         return max(SHORTEST_INTERVAL, float(text) / 1000) if text else DEFAULT_INTERVAL
     except ValueError:
         _log.warning(
-            "a variable is not a number of milliseconds; metrics are sent every minute", variable=INTERVAL_VARIABLE
+            "an environment variable is not a number of milliseconds: metrics are sent every minute",
+            variable=INTERVAL_VARIABLE,
         )
         return DEFAULT_INTERVAL

@@ -40,7 +40,7 @@ class UsersFile:
         try:
             return read(self.path)
         except ValueError as error:
-            _log.error("the users file is not in use", error=str(error))
+            _log.error("the users file cannot be read: no user can log in", error=str(error))
             return {}
 
 

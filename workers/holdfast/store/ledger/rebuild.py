@@ -138,7 +138,9 @@ class Rebuild:
         await kept_settings.lost(sql, self._name, only_events=only_events)
         log_fields = {"queue": self._name, "postgres": self._where}
         if only_events:
-            _log.warning("events were trimmed before they were copied: all tasks are read again", **log_fields)
+            _log.warning(
+                "events were deleted before they were copied to PostgreSQL: all tasks are read again", **log_fields
+            )
         else:
             if look.position:
                 await self._redis.hold()
@@ -281,5 +283,10 @@ class Rebuild:
         await kept_settings.all_read(sql, self._name, moment(last))
         await change_requests.carried_out(sql, self._name)
         await self._redis.end_rebuild(queue.epoch)
-        _log.info("the ledger follows Redis", queue=self._name, put_back=queue.restored, losses=queue.losses)
+        _log.info(
+            "the rebuild has ended: PostgreSQL now follows Redis",
+            queue=self._name,
+            put_back=queue.restored,
+            losses=queue.losses,
+        )
         return replace(queue, phase=RebuildPhase.FOLLOWING, cursor="")
