@@ -133,7 +133,8 @@ class Settings(BaseModel):
     )
     redis_answer_timeout: _Positive = _field(5.0, "Time to wait for a reply of Redis before the connection is closed.")
     submit_attempts: _Thousand | None = _field(
-        None, "Attempts before a submit fails with StoreUnavailableError. Default: only submit_timeout limits them."
+        None,
+        "Maximum number of attempts of a submit; then StoreUnavailableError. Default: only submit_timeout limits it.",
     )
     submit_timeout: _Positive = _field(
         10.0, "Time that a submit is retried before it fails with StoreUnavailableError."
@@ -149,9 +150,11 @@ class Settings(BaseModel):
         default_factory=_only_queue,
         description="Lanes that workers take tasks from, with weights: a=6,b=3 or A:A:B. Default: the public queue.",
     )
-    strict: values.Switch = _field(False, "Ignore the weights: take from the first lane that holds a task.")
+    strict: values.Switch = _field(
+        False, "Ignore the weights of lanes: workers take tasks from the first lane that has any."
+    )
     handler_rates: values.Rates | None = _field(
-        None, "Maximum rates at which all hosts together start handlers, as name=100/m,other=5/s."
+        None, "Maximum rates at which all hosts together run tasks of a handler: name=100/m,other=5/s."
     )
 
     state_dir: values.Folder = Field(
@@ -191,7 +194,7 @@ class Settings(BaseModel):
         90.0, "Time for running tasks to finish at a stop. Unfinished tasks then return to the queue."
     )
     hang_timeout: Annotated[float, duration(2.0)] = _field(
-        60.0, "Kill a process whose event loop does not respond for this time, at least 2 s."
+        60.0, "Kill a process whose event loop does not respond for this time (2 s or more)."
     )
     boot_timeout: _Positive = _field(60.0, "Maximum time that a worker takes to become ready.")
     lease: _Positive = _field(15.0, "Time for which a worker without heartbeats is believed to be alive.")
@@ -235,10 +238,10 @@ class Settings(BaseModel):
     )
     metrics: values.Listen | None = _field(
         None,
-        "Address of metrics for Prometheus: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none.",
+        "Address of metrics for Prometheus: PORT (on loopback; 0: a free port), HOST:PORT or unix:PATH. Default: none.",
     )
     web: values.Listen | None = _field(
-        None, "Address of the dashboard: PORT (of loopback; 0: any), HOST:PORT or unix:PATH. Default: none."
+        None, "Address of the dashboard: PORT (on loopback; 0: a free port), HOST:PORT or unix:PATH. Default: none."
     )
     web_token: values.WebToken | None = _field(
         None, "Token to log in to the dashboard. Prefer a credential file. Default: a new token at each start."
@@ -257,7 +260,7 @@ class Settings(BaseModel):
         "none", "Role of users whom the proxy names and the users file does not: none, viewer or operator."
     )
     web_redact: values.FieldPatterns = _field(
-        values.REDACTED, "Names of fields whose values the dashboard hides, with * for any letters; none hides nothing."
+        values.REDACTED, "Names of fields whose values the dashboard hides, with * for any letters; none: hide nothing."
     )
     web_cert_file: values.Place | None = _field(
         None, "File of the TLS certificate of the dashboard, with its chain. Default: none."
