@@ -7,8 +7,8 @@
 -- KEYS: the public queue. ARGV: lane, the first entry of the earlier look, the second one ('' where there was none), then the SHA-1 of each
 --       small foreign entry that was before them.
 -- Answers: {type of the key, length, first entry, second entry (both '' if no two entries prove anything), foreign entries that came before
---       the earlier two (of the first 64), tasks whose entries the audit has missed once, 1 if the front of the lane is the tail of its list, the SHA-1
---       of each small foreign entry before the first}.
+--       the earlier two (of the first 64), tasks whose entries the audit has missed once, 1 if the front of the lane is the tail of its
+--       list, the SHA-1 of each small foreign entry before the first}.
 -- flags: no-writes, allow-oom
 -- use: lane lane_front limits shared_keys
 local WINDOW = 64       -- entries from the front
