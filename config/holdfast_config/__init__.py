@@ -1,4 +1,4 @@
-"""Settings and logging of Holdfast; the only reader of the environment."""
+"""The settings and the logging of Holdfast. No other package reads the environment."""
 
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,6 @@ __all__ = ["Settings", "RedisSettings", "ConfigError", "load", "mask"]
 def __getattr__(name: str) -> object:
     if name != "load":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from holdfast_config.resolve import load  # its libraries are not for the memory that workers share
+    from holdfast_config.resolve import load  # imported late: its libraries would use memory in every worker
 
     return load

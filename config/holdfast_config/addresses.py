@@ -1,4 +1,4 @@
-"""The proxy that may name the visitor of the dashboard: a header, and the addresses whose header is believed."""
+"""Parses addresses in settings: the trusted proxy of the dashboard, addresses to listen on, and URLs of webhooks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from holdfast_config.service_folders import SOCKET_PATH_LIMIT, expanded
 PROXY_UNIX = "unix"
 PROXY_RULE = "must be HEADER@ADDRESS, as in X-Forwarded-User@10.0.0.7, Remote-User@10.0.0.0/24 or Remote-User@unix"
 
-_NETWORK = 64  # bits of an IPv6 address that a provider gives to one customer
+_NETWORK = 64  # prefix length of the IPv6 network that a provider gives to one customer
 _HEADER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}", re.ASCII)
-# Headers that any browser or proxy sends, whose value is no name that a login has checked.
+# Headers that every browser or proxy sends: their values are no user names that a login has checked.
 _NO_NAMES = frozenset(
     {
         *("accept", "authorization", "connection", "content-length", "content-type", "cookie", "forwarded", "host"),
@@ -29,13 +29,14 @@ _NO_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxy:
-    """`header` is in lower case. `network` holds the proxy's addresses; None: the proxy connects to the unix socket."""
+    """The proxy that may name the visitors of the dashboard. `header`: the header with the visitor's name, in lower
+    case. `network`: the addresses of the proxy; None if the proxy connects to the unix socket."""
 
     header: str
     network: ipaddress.IPv4Network | ipaddress.IPv6Network | None
 
     def is_peer(self, address: str | None) -> bool:
-        """True if the connection comes from the proxy. `address` is that of the peer; None: a unix socket."""
+        """True if a connection comes from the proxy. `address`: the peer's address; None for a unix socket."""
         if address is None or self.network is None:
             return address is None and self.network is None
         try:
@@ -51,15 +52,15 @@ class TrustedProxy:
 
 
 def peer_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """The address of a peer; an IPv4 client of an IPv6 socket (`::ffff:10.0.0.7`) gets its IPv4 address. Raises
+    """Parse a peer's address. An IPv4 address in IPv6 form (`::ffff:10.0.0.7`) becomes an IPv4 address. Raises
     ValueError if the text is no address."""
     found = ipaddress.ip_address(text.partition("%")[0])
     return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
 
 
 def customer_of(address: str) -> str:
-    """The peer's address, or for IPv6 the network that one customer's clients share. Any other text is returned
-    unchanged."""
+    """The address of an IPv4 peer, or the /64 network of an IPv6 peer, which belongs to one customer. Any other text is
+    returned unchanged."""
     try:
         found = peer_address(address)
     except ValueError:
@@ -68,7 +69,7 @@ def customer_of(address: str) -> str:
 
 
 def parse_proxy(text: str) -> TrustedProxy:
-    """Raises ValueError, which names the allowed form."""
+    """Parse HEADER@ADDRESS. Raises ValueError, which names the allowed form."""
     header, _, address = text.strip().partition("@")
     if not _HEADER.fullmatch(header) or header.lower() in _NO_NAMES:
         raise ValueError(PROXY_RULE)
@@ -83,7 +84,7 @@ def parse_proxy(text: str) -> TrustedProxy:
     return TrustedProxy(header.lower(), network)
 
 
-# The address on which metrics or the dashboard are served: a port of this host, or a unix socket.
+# The address on which a process serves metrics or the dashboard: a port of this host, or a unix socket.
 
 LOOPBACK = "127.0.0.1"
 LISTEN_UNIX = "unix:"
@@ -94,7 +95,7 @@ _TCP = re.compile(r"(?:(\[[0-9a-fA-F:.]+\]|[^\s:/@?#\[\]%]+)?:)?(\d{1,5})", re.A
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """`path` of a unix socket, or else `host` and `port` (0: any free one)."""
+    """An address to listen on: the `path` of a unix socket, or `host` and `port` (0: any free port)."""
 
     host: str = LOOPBACK
     port: int = 0
@@ -102,7 +103,7 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """True for a name or an address that only this host reaches."""
+        """True if only processes of this host can connect to the address."""
         if self.host == "localhost":
             return True
         try:
@@ -117,8 +118,8 @@ class ListenAddress:
 
 
 def parse_listen(text: str) -> ListenAddress:
-    """Parses the address; without a host it is loopback, because metrics name handlers and lanes. Raises ValueError,
-    which names the allowed form."""
+    """Parse an address to listen on. Without a host it is loopback, because metrics show the names of handlers and
+    lanes. Raises ValueError, which names the allowed form."""
     if text.startswith(LISTEN_UNIX):
         return ListenAddress(path=_socket_path(text.removeprefix(LISTEN_UNIX)))
     match = _TCP.fullmatch(text)
@@ -139,22 +140,22 @@ def _socket_path(text: str) -> Path:
     return path
 
 
-# Parses the URL of a webhook, for settings, producers and the steward alike.
+# Parse the URL of a webhook. Settings, producers and the steward use the same parser.
 
 WEBHOOK_RULE = (
     "must be http:// or https://, a host name or an address, and if need be a port and a path, without a login or a "
     "fragment, as in https://example.org/hook"
 )
 
-_FORM = re.compile(r"https?://[^\s/?#@\\]+([/?][^\s#\\]{0,2000})?")  # the library also reads other forms
+_FORM = re.compile(r"https?://[^\s/?#@\\]+([/?][^\s#\\]{0,2000})?")  # the library also accepts other forms
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 _LONGEST_NAME = 253
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookUrl:
-    """`host` is a name in ASCII or an address without brackets; `port` None for the scheme's own; `target` is the path
-    with its query, percent-encoded."""
+    """The parts of a webhook's URL. `host`: a name in ASCII, or an address without brackets. `port`: None for the
+    default port of the scheme. `target`: the path with its query, percent-encoded."""
 
     scheme: str
     host: str
@@ -163,13 +164,14 @@ class WebhookUrl:
 
     @property
     def authority(self) -> str:
-        """The Host header."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
 
 
 def parse_webhook(text: str) -> WebhookUrl:
-    """Parses the URL. Raises ValueError with ALLOWED, without the URL."""
+    """Parse the URL of a webhook. Raises ValueError with WEBHOOK_RULE. The error does not show the URL, which may
+    contain a secret."""
     try:
         url = Url(text)
     except ValueError:
@@ -182,7 +184,7 @@ def parse_webhook(text: str) -> WebhookUrl:
 
 
 def _is_plain(host: str, text: str) -> bool:
-    """True if every resolver reads the host alike. `0177.0.0.1` is refused: some read it as octal."""
+    """True if every resolver reads the host in the same way. `0177.0.0.1` is refused, because some read it as octal."""
     if ":" in host:
         return True
     if re.fullmatch(r"[\d.]+", host):

@@ -1,4 +1,4 @@
-"""Parses numbers and durations within bounds. Every parser raises ValueError, which names the allowed values."""
+"""Parses numbers and durations within bounds. The parsers raise ValueError, which names the allowed values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 
 from holdfast_config import durations
 
-TEN_YEARS = 3650 * 86400.0  # in seconds; a longer time is a mistake, and could overflow milliseconds
+TEN_YEARS = 3650 * 86400.0  # seconds; a longer duration is surely a mistake, and could overflow in milliseconds
 
 
 def whole(value: object, low: int, high: int) -> int:
-    """Parses a whole number."""
+    """Parse a whole number from `low` to `high`."""
     text = value.strip() if isinstance(value, str) else value if isinstance(value, int) else ""
     digits = re.fullmatch(r"-?\d{1,20}", str(text), re.ASCII)
     if digits is None or not low <= int(digits[0]) <= high:
@@ -19,7 +19,7 @@ def whole(value: object, low: int, high: int) -> int:
 
 
 def duration(value: object, low: float = 0.0) -> float:
-    """Parses a duration of at least `low` seconds."""
+    """Parse a duration of at least `low` seconds and at most ten years; returns seconds."""
     try:
         seconds = durations.seconds(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Parses durations: plain seconds, or `90s`, `5m`, `1h30m`, `7d`, `250ms`."""
+"""Parses durations: a number of seconds, or `90s`, `5m`, `1h30m`, `7d`, `250ms`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WRITTEN = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in _UNITS)
 
 
 def seconds(value: object) -> float:
-    """Returns the duration in seconds. Raises ValueError if the value is not a duration or not finite."""
+    """The seconds of a duration. Raises ValueError if the value is not a duration or not finite."""
     match value:
         case bool():
             raise ValueError("true and false are not durations")
@@ -23,7 +23,7 @@ def seconds(value: object) -> float:
 
 
 def shortest(seconds: float) -> str:
-    """The duration as text in the largest unit without a remainder: 7d, 90s, 0.05s. `seconds` reads it back."""
+    """A duration as text in the largest unit that leaves no remainder: 7d, 90s, 50ms. `seconds` parses this text."""
     for unit, size in _UNITS.items():
         if seconds and seconds % size == 0:
             return f"{seconds / size:g}{unit}"

@@ -24,12 +24,14 @@ _KEPT_BACK = frozenset(
 
 
 def notify_socket(environ: Mapping[str, str] = os.environ) -> str | None:
-    """The socket on which systemd listens (an abstract one starts with `@`), or None if systemd did not start us."""
+    """The socket on which systemd listens for notices. An abstract socket begins with `@`. None if systemd has not
+    started this process."""
     return environ.get("NOTIFY_SOCKET") or None
 
 
 def watchdog_usec(environ: Mapping[str, str] = os.environ) -> int | None:
-    """The interval of the watchdog in microseconds, or None if there is none or it is for another process."""
+    """The interval of systemd's watchdog in microseconds. None if the service has no watchdog, or if the watchdog is
+    for another process."""
     if environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
     text = environ.get("WATCHDOG_USEC", "")
@@ -37,7 +39,7 @@ def watchdog_usec(environ: Mapping[str, str] = os.environ) -> int | None:
 
 
 def is_service(environ: Mapping[str, str] = os.environ) -> bool:
-    """True if systemd started this process as a service: it sets a folder or a notify socket."""
+    """True if systemd started this process as a service: then one of these variables is set."""
     return any(environ.get(name) for name in ("NOTIFY_SOCKET", "RUNTIME_DIRECTORY", "STATE_DIRECTORY"))
 
 
@@ -47,18 +49,18 @@ def no_color(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def kill_at(environ: Mapping[str, str] = os.environ) -> str:
-    """The kill points as text; empty if there are none."""
+    """The kill points of fault tests as text; empty if there are none."""
     return environ.get(kill_spec.VARIABLE, "")
 
 
 def search_path(environ: Mapping[str, str] = os.environ) -> str:
-    """The folders that are searched for commands, joined by colons."""
+    """The folders in which commands are searched, joined by colons."""
     return environ.get("PATH", os.defpath)
 
 
 def for_commands(environ: Mapping[str, str] = os.environ, wanted: Collection[str] = ()) -> dict[str, str]:
-    """The environment of a command that runs a task: all variables except the supervisor's secrets and its trace.
-    `wanted` names secrets that the command gets nevertheless."""
+    """The environment of a command that runs a task: all variables but the supervisor's secrets and the trace of its
+    start. `wanted`: names of secrets that the command gets nevertheless."""
     return {
         name: value
         for name, value in environ.items()
@@ -67,7 +69,8 @@ def for_commands(environ: Mapping[str, str] = os.environ, wanted: Collection[str
 
 
 def credential(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The systemd credential of this name without its final line break, or None. Raises OSError if it is unreadable."""
+    """The text of the systemd credential `name`, without its final line break; None if there is none. Raises OSError if
+    the credential is unreadable."""
     folder = environ.get("CREDENTIALS_DIRECTORY")
     if not folder:
         return None

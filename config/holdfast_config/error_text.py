@@ -1,13 +1,13 @@
-"""Reads an error of the user's: its type, its text, its traceback. Reading never fails.
+"""Reads an exception of a user's code: its type, its text, its traceback. These functions never raise.
 
-An error is the user's code. Its text, notes and links may be methods that raise, recurse, or answer with anything; a
-chain of errors may have a thousand links, and a group may hold groups. Three rules follow:
+The class of such an exception is user code. Its methods may raise, recurse, or return values of any type. A chain of
+exceptions may have a thousand links, and a group may contain groups. Three rules follow:
 
-1. What the interpreter keeps of an error (links, members, traceback) is read from its own slots. No method is called.
-2. What only the error's code knows (its text) is called in a guard. A text that cannot be made is replaced by a remark.
+1. Links, members and the traceback are read from the interpreter's own slots. No method of the exception is called.
+2. Only the exception's code can make its text. So its `__str__` is called, and a failure is replaced by a remark.
 3. Everything has a bound: links of a chain, members, depth, frames, length.
 
-The layout is the one of Python's own tracebacks.
+The layout is that of Python's own tracebacks.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from holdfast_config.secret_texts import mask
 NO_TEXT = "(its text cannot be made)"
 NO_FRAMES = "  (its frames cannot be shown)"
 
-TEXT_LENGTH = 16384  # characters of one text: of a longer one the first and the last half
-DEEPEST_FRAMES = 100  # of one error: the innermost ones
-MOST_LINKS = 20  # of one chain: its ends are shown, its middle is counted
-MOST_MEMBERS = 15  # of one group
-MOST_ERRORS = 60  # of one report
-MOST_NOTES = 20  # of one error
+TEXT_LENGTH = 16384  # characters of one text; a longer text is cut in its middle
+DEEPEST_FRAMES = 100  # frames of one error that are shown: the innermost ones
+MOST_LINKS = 20  # errors of one chain that are shown; of a longer chain the middle is only counted
+MOST_MEMBERS = 15  # errors of one group that are shown
+MOST_ERRORS = 60  # errors of one report that are shown
+MOST_NOTES = 20  # notes of one error that are shown
 DEEPEST_GROUP = 10
-_WALKED = 100_000  # links of one chain that are looked at
+_WALKED = 100_000  # links of one chain that are followed at most
 
 _CAUSED = "The above exception was the direct cause of the following exception:"
 _MEANWHILE = "During handling of the above exception, another exception occurred:"
@@ -43,7 +43,7 @@ _Chain = list[tuple[str, BaseException]]
 
 
 def _slot(kind: type, name: str) -> Callable[[object], Any]:
-    """Reads the value in the interpreter's slot, even if a subclass overrides the name."""
+    """A function that reads the interpreter's slot `name` of an object, even if a subclass overrides the name."""
     return cast("Callable[[object], Any]", kind.__dict__[name].__get__)
 
 
@@ -55,7 +55,7 @@ _module, _name, _qualified_name = _slot(type, "__module__"), _slot(type, "__name
 
 
 def is_error(error: BaseException, *kinds: type[BaseException]) -> bool:
-    """Like isinstance, but without asking the object for its `__class__`, which may be the user's code."""
+    """Like isinstance, but without reading the object's `__class__`, because user code may define it."""
     return issubclass(type(error), kinds)
 
 
@@ -65,7 +65,7 @@ def members_of(error: BaseException) -> tuple[BaseException, ...]:
 
 
 def type_name(error: BaseException) -> str:
-    """The name of the type with its module; built-in types without a module."""
+    """The name of the error's type with its module; the name of a built-in type has no module."""
     kind = type(error)
     with suppress(BaseException):
         module = _module(kind)
@@ -74,31 +74,31 @@ def type_name(error: BaseException) -> str:
 
 
 def text_of(value: object, length: int = TEXT_LENGTH) -> str:
-    """`str(value)`, or a remark if that fails. A long text is cut in its middle."""
+    """`str(value)`, or a remark if this raises. A text longer than `length` is cut in its middle."""
     try:
         return _ends(str(value), length)
-    except BaseException:  # it is the user's: SystemExit, too
+    except BaseException:  # user code may raise anything, such as SystemExit
         return NO_TEXT
 
 
 def shown(value: object, length: int = TEXT_LENGTH) -> str:
-    """`repr(value)`, or the name of its type if that fails."""
+    """`repr(value)`, or the name of its type if this raises."""
     try:
         return _ends(repr(value), length)
-    except BaseException:  # it is the user's: SystemExit, too
+    except BaseException:  # user code may raise anything, such as SystemExit
         return f"<{_name(type(value))} that cannot be shown>"
 
 
 def traceback_text(error: BaseException, is_shown: Shown = lambda _: True) -> str:
-    """The traceback of the error and of the errors that led to it. `is_shown(file)` is true if frames of that file are
-    wanted."""
+    """The traceback of the error and of the errors that led to it. `is_shown(file)`: whether frames of this file are
+    included."""
     page = _Page(is_shown)
     page.chain(error)
     return "".join(f"{line}\n" for line in page.lines)
 
 
 class _Page:
-    """The lines of one report. Inside of a group, `depth` is above 0 and each line has a margin."""
+    """Builds the lines of one report. Inside of an exception group `_depth` is above 0, and the lines have a margin."""
 
     def __init__(self, is_shown: Shown) -> None:
         self.lines: list[str] = []
@@ -108,7 +108,7 @@ class _Page:
         self._seen: set[int] = set()
 
     def chain(self, error: BaseException) -> None:
-        """The lines of the error, after those of the errors that led to it."""
+        """Add the lines of the errors that led to this one, then its own lines."""
         links = self._links(error)
         for number, (link, each) in enumerate(links):
             if number == MOST_LINKS // 2 and len(links) > MOST_LINKS:
@@ -119,7 +119,8 @@ class _Page:
                     self._say("", link, "")
 
     def _links(self, error: BaseException) -> _Chain:
-        """The errors of the chain, the first cause first, each with the words that lead to the next one."""
+        """The errors of the chain, the first cause first. The text with an error is the line between it and the next
+        one."""
         chain: _Chain = []
         link, each = "", cast("BaseException | None", error)
         while each is not None and id(each) not in self._seen and len(chain) < _WALKED:
@@ -167,7 +168,7 @@ class _Page:
     def _frames(self, trace: TracebackType) -> list[str]:
         try:
             return _frames(trace, self._is_shown)
-        except BaseException:  # sources are read through the loaders of modules, which are the user's
+        except BaseException:  # source lines are read through the loaders of modules, which may be user code
             return [NO_FRAMES]
 
     def _rule(self, line: str) -> None:
@@ -187,7 +188,7 @@ def _frames(trace: TracebackType, is_shown: Shown) -> list[str]:
 def _last_lines(error: BaseException) -> list[str]:
     """The type and the text of the error, and its notes."""
     lines = _text_lines(error)
-    with suppress(BaseException):  # the fields may be those of a dict of the user's
+    with suppress(BaseException):  # the `__dict__` may be of a user's class
         notes = _fields(error).get("__notes__")
         if type(notes) is list:
             some = cast("list[object]", notes)[:MOST_NOTES]
@@ -196,7 +197,7 @@ def _last_lines(error: BaseException) -> list[str]:
 
 
 def _text_lines(error: BaseException) -> list[str]:
-    with suppress(BaseException):  # fields of any type; hints are looked for in objects of the user's
+    with suppress(BaseException):  # the fields may have any type, and Python looks for hints in the user's objects
         if is_error(error, SyntaxError):
             return _syntax_lines(cast("SyntaxError", error))
         if type(error) in _HINTED:
@@ -206,7 +207,7 @@ def _text_lines(error: BaseException) -> list[str]:
 
 
 def _syntax_lines(error: SyntaxError) -> list[str]:
-    """The lines of a SyntaxError: the line of source, and a mark below the fault."""
+    """The last lines of a SyntaxError: the line of source code, a mark below the fault, and the message."""
     place = (error.filename, error.lineno, error.offset, error.text, error.end_lineno, error.end_offset)
     filename, line, offset, text, end_line, end_offset = place
     known = (filename and text_of(filename), _number(line), _number(offset), text and _ends(str(text), 1024))
@@ -220,7 +221,8 @@ def _number(value: object) -> int | None:
 
 
 def _hinted_lines(error: BaseException) -> list[str]:
-    """The lines with Python's hint ("Did you mean …?"). They are made from a copy of the error, which has no chain."""
+    """The last lines of an error with Python's hint ("Did you mean …?"). Python formats a copy of the error that has no
+    chain."""
     copy = type(error)(text_of(error))
     for name in ("name", "obj", "path"):
         if (value := getattr(error, name, None)) is not None:
@@ -230,19 +232,19 @@ def _hinted_lines(error: BaseException) -> list[str]:
 
 
 def _ends(text: str, length: int) -> str:
-    """A plain `str`, also from a subclass. A long text is cut in its middle."""
+    """The text as a plain `str`, also if it is of a subclass. A text longer than `length` is cut in its middle."""
     if str.__len__(text) <= length:
         return str.__getitem__(text, slice(None))
     head, tail, half = slice(length), slice(-length, None), length // 2
-    # Without secrets before it is cut: a half of one would not be known any more.
+    # Secrets are masked before the cut, because half of a secret would not be recognised.
     return mask(str.__getitem__(text, head))[:half] + "…" + mask(str.__getitem__(text, tail))[-half:]
 
 
-# Makes untrusted text safe for a terminal: unprintable characters are escaped.
+# Make untrusted text safe for a terminal: unprintable characters are escaped.
 
 
 def escape(text: str, keep: str = "") -> str:
-    r"""Returns the text with control and invisible characters escaped, as in `\x1b`, except those in `keep`."""
+    r"""The text with control and invisible characters escaped, as in `\x1b`. Characters in `keep` stay."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in keep else repr(char)[1:-1] for char in text)

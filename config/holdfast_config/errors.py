@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class ConfigError(ValueError):
-    """The settings are invalid. Each problem is one line with the key, its value and the allowed values."""
+    """The settings are invalid. Every problem is one line with the key, its value and the allowed values."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)

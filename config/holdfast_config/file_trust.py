@@ -1,5 +1,5 @@
-"""Checks the mode of settings files: a file that others can write is an error, a secret that others can read a
-warning."""
+"""Checks the mode of settings files. A file that other users can write is an error. A file with a secret that other
+users can read is worth a warning."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from holdfast_config.trust import ROOT, user
 
 
 def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> tuple[list[str], list[str]]:
-    """Returns problems, which make the file an error, and warnings. `given`: the settings in the file.
+    """Check the mode of a settings file. Returns problems, which are errors, and warnings. `given`: the settings in the
+    file.
 
-    `strict`: the caller is root or a service. A pipe or a device is not checked.
+    `strict`: the caller is root or a service, so that write access of the group is an error, too. A pipe or a device is
+    not checked.
     """
     problems: list[str] = []
     warnings: list[str] = []
@@ -43,12 +45,12 @@ def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> 
 
 
 def is_strict(is_service: bool) -> bool:
-    """True if the settings control more than the caller's own rights."""
+    """True if the caller is root or a service: who changes the settings then gains more rights than their own."""
     return is_service or os.geteuid() == 0
 
 
 def _secrets(given: Mapping[str, ValueWithOrigin]) -> Iterable[str]:
-    """Yields the fields that hold a secret: passwords, and URLs with a login."""
+    """Yield the names of the settings that hold a secret: passwords, and URLs with a login."""
     for name, origin in given.items():
         if name in PASSWORDS or (
             isinstance(origin.value, str) and "://" in origin.value and mask(origin.value) != origin.value
@@ -56,26 +58,27 @@ def _secrets(given: Mapping[str, ValueWithOrigin]) -> Iterable[str]:
             yield name
 
 
-# Finds the users who decide what root would run: the owners of files of code and settings, and of the way to them.
+# Find the users who could change what root runs: the owners of files with code or settings, and of all folders and
+# links on the path to them.
 #
-# Root may do more than the owner of any file, so what root runs or obeys has to be root's. That is not so where a file,
-# a folder or a link on the way belongs to another user, or where others can write: they could put their own in its
-# place. Only a sticky folder, such as /tmp, may be on the way to what belongs to root, since nobody else can replace
-# that there.
+# Root has more rights than any other user, so only root may be able to change what root runs. Another user can change
+# it if a file, a folder or a link on the path belongs to this user, or if others can write there: this user could put
+# another file in its place. A sticky folder, such as /tmp, may be on the path to a file of root, because there nobody
+# else can replace the file.
 #
-# The service of any other user runs with the rights of that user alone, and asks nobody whose its code is.
+# A service of another user has only the rights of this user, so its code is not checked.
 
-ANYBODY = -1  # the owner of what others can write
-MOST_LINKS = 40  # as for the kernel
+ANYBODY = -1  # stands for the owner of a file or folder that other users can write
+MOST_LINKS = 40  # symbolic links on one path that are followed: the kernel's limit
 
 _LOCAL = Path("/usr/local")
-_LOCAL_GROUP = "staff"  # of Debian, which may write there and so counts as root
+_LOCAL_GROUP = "staff"  # on Debian this group may write to /usr/local, so it counts as root there
 
 
 @dataclass(frozen=True, slots=True)
 class Stranger:
-    """`owner`: the user who can change this file or folder, or ANYBODY. `why`: the reason, written as the end of a
-    sentence."""
+    """A file or folder that a user other than root can change. `owner`: the id of this user, or ANYBODY. `why`: the
+    reason, as the end of a sentence that begins with the path."""
 
     path: Path
     owner: int
@@ -86,13 +89,13 @@ class Stranger:
 
 
 def concerns_caller() -> bool:
-    """True for root: code in another user's file would run with all rights."""
+    """True if the caller is root: code in a file of another user would then run with root's rights."""
     return os.geteuid() == ROOT
 
 
 def strangers(paths: Iterable[Path], trusted: Collection[Path] = ()) -> Iterator[Stranger]:
-    """All users but root who can change these files or folders. Files below a `trusted` folder, and folders on the way
-    to it, are not checked."""
+    """Yield a Stranger for every place by which a user other than root can change these files or folders. Files below a
+    `trusted` folder, and the folders on the path to it, are not checked."""
     roots = {each for path in trusted for each in (path.absolute(), Path(os.path.realpath(path)))}
     seen: set[Path] = set()
     for path in dict.fromkeys(paths):
@@ -106,7 +109,7 @@ def strangers(paths: Iterable[Path], trusted: Collection[Path] = ()) -> Iterator
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """All folders and links that the kernel passes on the way to a file, and the file itself, as far as they exist."""
+    """Yield all folders and links that the kernel passes on the path to a file, and the file itself, if they exist."""
     here, links = Path("/"), 0
     yield here
     left = list(reversed(path.absolute().parts[1:]))
@@ -120,7 +123,7 @@ def _way(path: Path) -> Iterator[Path]:
         try:
             leads_to = following.readlink()
         except OSError as error:
-            if error.errno != errno.EINVAL:  # it is missing, or no folder is here
+            if error.errno != errno.EINVAL:  # EINVAL: no link. Any other error: there is no such file or folder
                 return
             here = following
             continue
@@ -135,7 +138,7 @@ def _way(path: Path) -> Iterator[Path]:
 def _judged(path: Path, *, is_end: bool) -> Iterator[Stranger]:
     try:
         status = path.lstat()
-    except OSError:  # there is none: nobody has put anything there
+    except OSError:  # the file does not exist
         return
     if status.st_uid != ROOT:
         yield Stranger(path, status.st_uid, f"belongs to {user(status.st_uid)}")
@@ -144,8 +147,8 @@ def _judged(path: Path, *, is_end: bool) -> Iterator[Stranger]:
 
 
 def _is_open(path: Path, status: os.stat_result, *, is_end: bool) -> bool:
-    """True if other users can replace it or write into it. A sticky folder counts as open only at the end of the
-    way."""
+    """True if other users can replace this file or folder, or write into it. A sticky folder counts as open only at the
+    end of the path."""
     by_others = bool(status.st_mode & stat.S_IWOTH)
     by_group = bool(status.st_mode & stat.S_IWGRP) and status.st_gid not in _groups_of_root(path)
     is_sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)

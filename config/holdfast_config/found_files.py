@@ -1,7 +1,7 @@
-"""Settings files of other systems, which are read by their usual names if there is no supervisor.toml.
+"""Finds settings files of other systems by their usual names. They are read if there is no supervisor.toml.
 
-Nobody named such a file, and it may be for a newer version of its system, so an unknown key in it is no error. One line
-reports the settings that are taken from the file, and the unknown keys.
+No operator has named such a file, and it may be made for a newer version of its system. So an unknown key in it is no
+error. One log line reports the settings that are taken from the file, and the unknown keys.
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ from pathlib import Path
 
 from holdfast_config.errors import ConfigError
 
-AGENT = "agent_config.json"  # of the agent framework, in the application's folder
-TIMELINE = ".redbike.conf"  # of a timeline scheduler, in the current folder
+AGENT = "agent_config.json"  # the agent framework's file, in the application's folder
+TIMELINE = ".redbike.conf"  # a timeline scheduler's file, in the current folder
 
 
 def candidates(folder: Path, app_dir: Path, *, timeline: bool) -> tuple[Path, ...]:
-    """The files in search order; the first that exists is read. If only one exists, all commands read it, so that they
-    use the same queue. If both exist, commands of a timeline scheduler (`timeline`) read its file, and all other
-    commands the framework's."""
+    """The two files in search order; the first that exists is read. If only one exists, all commands read it and so use
+    the same queue. If both exist, commands of a timeline scheduler (`timeline`) read its file, and all other commands
+    read the framework's file."""
     usual = app_dir / AGENT, folder / TIMELINE
     return usual[::-1] if timeline else usual
 
 
 def is_file(path: Path) -> bool:
-    """True for a regular file. Raises ConfigError if its folder may not be searched, unlike `Path.is_file`."""
+    """True for a regular file. Unlike `Path.is_file`, raises ConfigError if this user may not search the file's
+    folder."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except PermissionError:
         raise ConfigError(
             [f"{path}: this user may not search its folder: chmod +x that folder, or use another"]
         ) from None
-    except OSError as error:  # there is none, or (a name that is too long) it cannot be
+    except OSError as error:  # there is no such file, or there can be none (the name is too long)
         if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
             return False
         raise

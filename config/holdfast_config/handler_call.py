@@ -1,5 +1,5 @@
-"""Parses a handler that is written as a call: `module:Worker("A:A:B")`. The arguments are literals; nothing is
-evaluated."""
+"""Parses a handler that is written as a call: `module:Worker("A:A:B")`. Only literals are allowed as arguments, and no
+code is evaluated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LITERALS = 'numbers, texts and other literals, as in module:Worker("A:A:B")'
 
 @dataclass(frozen=True, slots=True)
 class WorkerCall:
-    """`target` is the class, as module:attribute."""
+    """A parsed call. `target`: the class, as module:attribute. `named`: the keyword arguments."""
 
     target: str
     arguments: tuple[object, ...] = ()
@@ -25,7 +25,8 @@ def is_call(text: str) -> bool:
 
 
 def read_call(text: str) -> WorkerCall:
-    """Parses the call. Raises ValueError, with the end of a sentence, for anything but a name called with literals."""
+    """Parse a call. Raises ValueError if the text is anything but a name called with literals. The error's text is the
+    end of a sentence."""
     target, parenthesis, rest = text.strip().partition("(")
     try:
         call = ast.parse(f"f{parenthesis}{rest}", mode="eval").body
@@ -40,7 +41,8 @@ def read_call(text: str) -> WorkerCall:
 
 
 def implied_lanes(text: object) -> tuple[Lane, ...] | None:
-    """The lanes in the first argument of a call, or None: `A:A:B` gives A the weight 2."""
+    """The lanes in the first argument of a call: `A:A:B` means A with the weight 2, and B. None if the text is no call,
+    or names no lanes."""
     try:
         first = read_call(text).arguments[0] if isinstance(text, str) and is_call(text) else None
         return tuple(by_occurrence(first.split(":"))) if isinstance(first, str) else None

@@ -1,8 +1,8 @@
-"""Parses kill points, at which a process ends itself in fault tests: `HOLDFAST_KILL_AT=pulled:2`.
+"""Parses kill points: places in the code at which a process kills itself in fault tests. `HOLDFAST_KILL_AT=pulled:2`.
 
 A kill point is `point[:n[:signal]][@file]`; several are joined by commas. When a process reaches the point for the n-th
-time (default 1), it sends itself the signal (default KILL). With a file, from the n-th time on only a process that
-removes the file does so: each file causes one death, of any of the processes, and can be created at any time.
+time (default 1), it sends itself the signal (default KILL). With a file, a process does so from the n-th time on, and
+only if it could remove the file. So a file kills exactly one process. A test may create the file at any time.
 """
 
 from __future__ import annotations
@@ -23,32 +23,33 @@ _SPELLED = re.compile(
 
 
 class Point(StrEnum):
-    """Points of a worker, the steward, the parent, and the processes that write to PostgreSQL, in this order."""
+    """The points: those of a worker, the steward, the parent, and the processes that write to PostgreSQL, in this
+    order."""
 
     FORK = "fork"  # a new worker, before it is registered in the store
-    BELL = "bell"  # a bell is popped, no request sent
-    PULL_SENT = "pull_sent"  # the request is in the socket, without settlements; nobody reads the answer
-    PULLED = "pulled"  # the answer has claims, no handler has started
+    BELL = "bell"  # the worker has popped an element of its bell and has not sent a request yet
+    PULL_SENT = "pull_sent"  # the worker has sent a request without settlements, and does not read the answer
+    PULLED = "pulled"  # the worker has an answer with claims, and no handler has started
     HANDLER = "handler"  # before the handler is called
-    STEP_RAN = "step_ran"  # the function of a step has returned, its result is not sent
+    STEP_RAN = "step_ran"  # the function of a step has returned, and its result is not sent yet
     STEP_SENT = "step_sent"
-    STEP_KEPT = "step_kept"  # the store has the result, the handler does not go on yet
-    BEFORE_SETTLE = "before_settle"  # the handler has returned, nothing is reported
+    STEP_KEPT = "step_kept"  # the store has the result of the step, and the handler has not gone on yet
+    BEFORE_SETTLE = "before_settle"  # the handler has returned, and the outcome is not reported yet
     SETTLE_SENT = "settle_sent"
     SETTLED = "settled"
     DRAIN = "drain"  # before a request while draining
-    BEFORE_RECOVER = "before_recover"  # of a worker whose death the parent has reported
+    BEFORE_RECOVER = "before_recover"  # before the tasks of a worker whose death the parent has reported are recovered
     RECOVER_SENT = "recover_sent"
-    RECOVERED = "recovered"  # not acknowledged yet
-    BEFORE_FIRE = "before_fire"  # schedules are due and their fires decided
+    RECOVERED = "recovered"  # the tasks are recovered, and the parent is not told yet
+    BEFORE_FIRE = "before_fire"  # schedules are due and their orders are made, but not sent
     FIRE_SENT = "fire_sent"
     FIRED = "fired"  # the store has created the tasks
-    FORKED = "forked"  # the parent has a new child, before it handles it
+    FORKED = "forked"  # the parent has forked a child and has not noted it yet
     WRITTEN = "written"  # a submit is in PostgreSQL and not in Redis
-    GIVEN = "given"  # the submit is in Redis, PostgreSQL has no note of that
+    GIVEN = "given"  # a submit is in Redis, and PostgreSQL does not have a note of this yet
     INGESTING = "ingesting"  # before a batch of the ledger is committed
     INGESTED = "ingested"  # a batch that is not empty is committed
-    RESTORED = "restored"  # a page is restored to a rebuilt Redis, before that is noted
+    RESTORED = "restored"  # a page of tasks is restored to a rebuilt Redis, and this is not noted yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class KillPoint:
 
 
 def parse(text: str) -> tuple[KillPoint, ...]:
-    """Parses all kill points. Raises ConfigError with the part that is invalid and the allowed values."""
+    """Parse a list of kill points. Raises ConfigError with the invalid part and the allowed values."""
     try:
         return tuple(_parse(part.strip()) for part in text.split(",")) if text.strip() else ()
     except ValueError as error:
@@ -78,5 +79,5 @@ def _parse(text: str) -> KillPoint:
     try:
         signal = signals.Signals[f"SIG{spelled['signal'] or 'KILL'}"]
     except KeyError:
-        raise ValueError(f"{text!r}: no such signal; as in KILL, TERM or STOP") from None
+        raise ValueError(f"{text!r}: no such signal; KILL, TERM and STOP are examples") from None
     return KillPoint(point, int(spelled["nth"] or 1), signal, Path(spelled["order"]) if spelled["order"] else None)

@@ -1,6 +1,6 @@
-"""Parses lanes and rates: `bindu:tasks:high=6,bindu:tasks=3`, `A:A:B`, a list, or a table of a file.
+"""Parses lanes and rates: a text such as `bindu:tasks:high=6,bindu:tasks=3` or `A:A:B`, a list, or a table of a file.
 
-Each parser raises ValueError with the allowed values as the end of a sentence.
+The parsers raise ValueError. Its text is the end of a sentence that names the allowed values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ AT_ONCE_MS = 100  # the default burst of a rate is the number of starts that it 
 LONGEST_PERIOD_MS = 366 * 86_400_000
 SHORTEST = 0.001  # seconds: the least timeout of a run
 
-HEAD, TAIL = "head", "tail"  # the end of the list that tasks are taken from
+HEAD, TAIL = "head", "tail"  # the two ends of a list: workers take tasks from one of them
 
 _NAME = re.compile(r"[^{}\s]+")
 _OWN = re.compile(r"\{(.*)\}:lane:(.*)")
@@ -33,7 +33,8 @@ _OPTIONS = ("weight", "rate", "burst", "limit", "keys", "timeout", "end")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate: at most `count` starts in `period_ms`, evenly spaced; after a pause up to `burst` at once."""
+    """A rate of starts: at most `count` tasks start in `period_ms`, evenly spaced. After an idle time up to `burst`
+    tasks start at once."""
 
     count: int
     period_ms: int
@@ -44,14 +45,15 @@ class Rate:
 
     @property
     def stored(self) -> str:
-        """The text in the store."""
+        """The rate as the store keeps it: count/period in milliseconds/burst."""
         return f"{self.count}/{self.period_ms}/{self.burst}"
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A list that workers take tasks from. `limit`: maximum of running tasks; `keys`: maximum of running tasks of one
-    key; `timeout`: maximum seconds of one run; `end`: the end of the list that tasks are taken from."""
+    """A lane with its weight and limits. `limit`: the maximum number of running tasks. `keys`: the maximum number of
+    running tasks with the same concurrency key. `timeout`: the seconds that one run may take. `end`: the end of the
+    list from which workers take tasks."""
 
     name: str
     weight: int = 1
@@ -70,7 +72,7 @@ class Lane:
 
 
 def lanes(value: object) -> tuple[Lane, ...]:
-    """Parses a text, a list of texts, or a table by name."""
+    """Parse lanes from a text, a list of texts, or a table of options by lane."""
     parsed = tuple(_each(value))
     if not parsed:
         raise ValueError("must be the name of a queue, or several: a,b or a=6,b=3")
@@ -80,7 +82,8 @@ def lanes(value: object) -> tuple[Lane, ...]:
 
 
 def rate(value: object, burst: object = None) -> Rate:
-    """Parses a number of starts in a time: `100/m`; the time is s, m, h, d or a duration such as 10s."""
+    """Parse a rate such as `100/m`: a number of starts and a time. The time is s, m, h, d, or a duration such as
+    10s."""
     match = _RATE.fullmatch(value.strip()) if isinstance(value, str) else None
     period_ms = _milliseconds(match[2]) if match else 0
     count = int(match[1]) if match else 0
@@ -90,7 +93,7 @@ def rate(value: object, burst: object = None) -> Rate:
 
 
 def rates(value: object) -> tuple[tuple[str, Rate], ...]:
-    """Parses the rates of handlers: `name=100/m,other=5/s`, or a table."""
+    """Parse the rates of handlers from a text such as `name=100/m,other=5/s`, or from a table."""
     pairs = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else _assigned(value)
     parsed = tuple((_handler(name), rate(text)) for name, text in pairs)
     if len({name for name, _ in parsed}) < len(parsed):
@@ -99,14 +102,15 @@ def rates(value: object) -> tuple[tuple[str, Rate], ...]:
 
 
 def queue(value: object) -> str:
-    """Checks the name of a queue, which is a Redis key and the hash tag of the keys that belong to it."""
+    """Check the name of a queue. The name is the Redis key of its list, and the hash tag in the queue's other keys."""
     if isinstance(value, str) and len(value) <= LONGEST_NAME and value.isprintable() and _NAME.fullmatch(value):
         return value
     raise ValueError(f"must be 1 to {LONGEST_NAME} printable characters without spaces and braces")
 
 
 def by_occurrence(names: Iterable[str]) -> Iterator[Lane]:
-    """One lane for each name, weighted by the number of its occurrences. Raises ValueError for a bad name."""
+    """The lanes with these names. The weight of a lane is the number of times that its name occurs. Raises ValueError
+    for a name that is not allowed."""
     return (Lane(queue(name), weight) for name, weight in Counter(names).items())
 
 
@@ -126,7 +130,7 @@ def _each(value: object) -> Iterator[Lane]:
 
 
 def _spelled(value: object) -> Lane:
-    """Parses `name`, `name=weight`, and options after semicolons: `name=6;rate=100/m;limit=20`."""
+    """Parse one lane: `name` or `name=weight`, with options after semicolons, as in `name=6;rate=100/m;limit=20`."""
     if isinstance(value, Lane):
         return value
     name, *options = (part.strip() for part in value.split(";")) if isinstance(value, str) else (value,)
@@ -156,11 +160,12 @@ def _lane(name: object, given: Mapping[object, object]) -> Lane:
 
 
 def list_name(value: object) -> str:
-    """Checks the name of a lane's list: any queue name, or {bindu:tasks}:lane:<name> for a lane beside its queue."""
+    """Check the key of a lane's list: the name of any queue, or {bindu:tasks}:lane:<name> for a lane in the namespace
+    of the queue bindu:tasks."""
     spelled = _OWN.fullmatch(value) if isinstance(value, str) else None
     if spelled is None:
         return queue(value)
-    if ":" in spelled[2]:  # it would be read as a list of that name
+    if ":" in spelled[2]:  # a name with a colon means the list with this key
         raise ValueError("a lane beside its queue, {queue}:lane:name, has a name without a colon")
     return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
 

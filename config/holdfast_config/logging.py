@@ -1,11 +1,11 @@
 """Writes structured logs to standard error: JSON lines for programs, coloured columns on a terminal.
 
-Several processes share that descriptor and fork from one another. Each record is therefore a single write, which the
-kernel does not mix with others, and there is no thread or lock that a fork could copy in a bad state. No process waits
-for the reader: see `standard_error`.
+Several processes share the descriptor of standard error, and they fork. So a record is one write, which the kernel does
+not mix with other writes. Logging has no thread and no lock, because a fork could copy a lock that is held. No process
+waits for the reader of the log: see `standard_error`.
 
-A line may hold values and errors of handlers. If the text of one cannot be made, a remark stands in its place. So
-logging never raises into the code that logs.
+A line may contain values and errors of handlers. If `str` or `repr` of a value raises, a remark replaces its text. So a
+call of the log never raises.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from holdfast_config.error_text import escape, shown, text_of, traceback_text, t
 from holdfast_config.secret_texts import mask
 from holdfast_config.standard_error import STDERR, STREAM, has_room, is_journal, make_room, prioritised
 
-# Bounds how often one event is logged: within a minute so many lines of it are written, the rest is counted.
+# Limit how often one event is logged: in a minute the first lines are written, and further lines are only counted.
 #
-# A line that names a task, a process or a schedule is a fact of its own, of which many are written; of any other event,
-# few lines say all.
+# Lines that name a task, a process or a schedule differ from each other, so up to 1000 of them are written. Lines of
+# other events say the same again and again, so up to 30 are written.
 
 WINDOW = 60.0  # seconds
-MOST, MOST_OF_SUBJECTS = 30, 1000  # lines of one event in a window, of one process
-MOST_KINDS = 1000  # events that are counted apart; those beyond share a count
+MOST, MOST_OF_SUBJECTS = 30, 1000  # lines of one event that one process writes in a window
+MOST_KINDS = 1000  # events with a count of their own; all further events share one count
 SUBJECTS = frozenset({"task", "slot", "incarnation", "schedule"})
 
 
 class LineKind(NamedTuple):
-    """Lines of one event count together."""
+    """The event of a line. Lines of the same kind are counted together."""
 
     logger: str
     level: str
@@ -67,14 +67,15 @@ class _Window:
 
 @dataclass(slots=True)
 class RepeatLimit:
-    """Limits how often an event is logged. `next_end`: the end of the first window in which lines were withheld; None:
-    none were."""
+    """Limits how often an event is logged. `next_end`: the end of the earliest window with withheld lines; None if no
+    lines are withheld."""
 
     next_end: float | None = None
     _windows: dict[LineKind, _Window] = field(default_factory=dict[LineKind, _Window])
 
     def admits(self, kind: LineKind, most: int, now: float) -> bool:
-        """True if this line may be written; otherwise it is only counted."""
+        """Count a line; True if the line may be written. `most`: the number of lines of its kind that a window
+        allows."""
         window = self._window(kind, now)
         if window.written < most:
             window.written += 1
@@ -84,7 +85,8 @@ class RepeatLimit:
         return False
 
     def ended(self, now: float) -> Iterator[tuple[LineKind, int]]:
-        """The kinds with withheld lines in ended windows, and the number of lines. A window is reported once."""
+        """The kinds with withheld lines in windows that have ended, with the number of these lines. Every window is
+        reported once."""
         over = {kind: window for kind, window in self._windows.items() if window.until <= now}
         for kind in over:
             del self._windows[kind]
@@ -92,12 +94,13 @@ class RepeatLimit:
         return iter([(kind, window.withheld) for kind, window in over.items() if window.withheld])
 
     def clear(self) -> None:
-        """Forget everything; called in a forked process, because its parent reports its own withheld lines."""
+        """Forget all counts. A forked process calls this, because its parent reports the lines of the parent."""
         self._windows.clear()
         self.next_end = None
 
     def _window(self, kind: LineKind, now: float) -> _Window:
-        """The window in which this line counts. A window with withheld lines stays until they are reported."""
+        """The window in which a line of this kind counts. A window with withheld lines stays until `ended` has reported
+        them."""
         if kind not in self._windows and len(self._windows) >= MOST_KINDS:
             self._windows = {known: window for known, window in self._windows.items() if not window.is_over(now)}
             kind = OTHERS if len(self._windows) >= MOST_KINDS else kind
@@ -112,14 +115,14 @@ def most_of(fields: Mapping[str, object]) -> int:
     return MOST if SUBJECTS.isdisjoint(fields) else MOST_OF_SUBJECTS
 
 
-# The task whose handler runs here: log lines that are written inside of it name it.
+# The task whose handler runs in this context. Log lines of the handler name this task.
 #
-# A context variable holds it, so it is known in the handler's coroutines, in the tasks that they start, and in threads
-# that take the context along.
+# A context variable holds the task. So the handler's coroutines, the asyncio tasks that they start, and threads that
+# copy the context all know the task.
 
 
 class LoggedTask(Protocol):
-    """The task whose handler runs here; log lines name it."""
+    """The part of a Task that logging needs. `log_fields` returns the fields that log lines of its handler get."""
 
     def log_fields(self) -> Mapping[str, object]: ...
 
@@ -127,31 +130,32 @@ class LoggedTask(Protocol):
 CURRENT: ContextVar[LoggedTask | None] = ContextVar("holdfast_task", default=None)
 
 
-_LINES = "\n\t"  # kept in tracebacks
+_LINES = "\n\t"  # characters that are not escaped in tracebacks
 _FIRST = ("timestamp", "level", "logger", "event")
-_TEMPLATE = "_template"  # of a library's line: its text without the arguments
-HANDLERS = frozenset({"holdfast.task", "holdfast.output"})  # the loggers of what handlers say
+_TEMPLATE = "_template"  # a field of a library's line: its text before the arguments are filled in
+HANDLERS = frozenset({"holdfast.task", "holdfast.output"})  # the loggers of lines that handlers write
 REPEATED = "more lines of this event were left out"
 DROPPED = "lines were dropped: nobody reads the log, or too slowly"
-DROPPED_PAUSE = 1.0  # seconds between two lines that say so
+DROPPED_PAUSE = 1.0  # seconds between two lines that report dropped lines
 
 
 class MaskedLine(str):
-    """A rendered line that has no secrets any more."""
+    """A rendered line whose secrets are masked already."""
 
     __slots__ = ()
 
 
 class JsonLines:
-    """Writes finished lines to standard error. A line that finds no room there is dropped, and counted."""
+    """The logger that writes rendered lines to standard error. If the pipe of standard error is full, the line is
+    dropped and counted."""
 
     def __init__(self, name: str = "holdfast") -> None:
         self.name = name
 
     def msg(self, message: str) -> None:
-        """Write one line, without secrets."""
+        """Write one line, with its secrets masked."""
         masked = message if isinstance(message, MaskedLine) else mask(message)
-        with suppress(OSError):  # the reader is gone or the disk is full: work goes on without logs
+        with suppress(OSError):  # the reader is gone or the disk is full: the process goes on without logs
             if STREAM.dropped:
                 _dropped.tell()
             STREAM.write(f"{masked}\n".encode("utf-8", "backslashreplace"))
@@ -159,11 +163,11 @@ class JsonLines:
     log = debug = info = warn = warning = error = err = critical = fatal = exception = failure = msg
 
 
-_OF_CLIENTS = frozenset({"event", "task", "lane", "answer"})  # fields that our own library gives to logging
+_OF_CLIENTS = frozenset({"event", "task", "lane", "answer"})  # extra fields of records that Holdfast's client writes
 
 
 class Forward(logging.Handler):
-    """Forwards records of the standard library's logging to structlog."""
+    """A handler that forwards records of Python's `logging` to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Log the record under the name of its logger, at the nearest level that has a name."""
@@ -177,13 +181,13 @@ class Forward(logging.Handler):
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except BaseException as error:  # arguments that do not fit, or that cannot be shown
+    except BaseException as error:  # the arguments do not match the text, or their `str` raises
         return f"{text_of(record.msg)} (its arguments cannot be filled in: {type_name(error)})"
 
 
 class LimitRepeats:
-    """Withholds lines of an event that is logged too often, and logs their number when the minute is over. Debug lines
-    and lines of handlers are never withheld."""
+    """A processor that withholds lines of an event that is logged too often. When the minute is over, it logs how many
+    lines were withheld. Debug lines and lines of handlers are never withheld."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -201,7 +205,7 @@ class LimitRepeats:
         raise structlog.DropEvent
 
     def tell(self, now: float | None = None) -> None:
-        """Log how many lines were withheld in minutes that are over."""
+        """Log how many lines were withheld in the minutes that are over by now."""
         if self._limit.next_end is None:
             return
         now = self._clock() if now is None else now
@@ -211,23 +215,23 @@ class LimitRepeats:
 
 
 class TellDropped:
-    """Says how many lines of this process were dropped, once there is room again."""
+    """Logs how many lines of this process were dropped, once standard error has room again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next = -math.inf
-        self._log = structlog.wrap_logger(  # whatever the level
+        self._log = structlog.wrap_logger(  # a logger without a minimum level
             JsonLines("holdfast.log"), wrapper_class=structlog.make_filtering_bound_logger(0)
         )
 
     def tell(self) -> None:
-        """Log the number of dropped lines, unless that was done a moment ago."""
+        """Log the number of dropped lines, at most once a second."""
         STREAM.finish()
         if STREAM.dropped and self._next <= self._clock() and has_room():
             self._next = self._clock() + DROPPED_PAUSE
             count, STREAM.dropped = STREAM.dropped, 0
-            contextvars.Context().run(self._log.warning, DROPPED, count=count)  # of no task
-            if STREAM.dropped:  # another process took the room
+            contextvars.Context().run(self._log.warning, DROPPED, count=count)  # outside of any task's context
+            if STREAM.dropped:  # another process has filled the room meanwhile, so this line was dropped, too
                 STREAM.dropped += count - 1
 
 
@@ -237,21 +241,22 @@ _output = structlog.wrap_logger(JsonLines("holdfast.output"), wrapper_class=stru
 
 
 def tell_left_out(*, is_end: bool = False) -> None:
-    """Log how many lines were withheld in minutes that are over (at the end of a process, in all minutes), and how many
-    were dropped."""
+    """Log how many lines were withheld in the minutes that are over, and how many lines were dropped. `is_end`: the
+    process ends, so the current minute is reported, too."""
     _repeats.tell(math.inf if is_end else None)
     with suppress(OSError):
         _dropped.tell()
 
 
 def write_output(task: LoggedTask, stream: str, line: str, *, partial: bool = False) -> None:
-    """Log a line that a handler has printed, whatever the level. `partial`: the text goes on in the next line."""
+    """Log a line that a handler has printed, at any log level. `partial`: the printed line is too long for one log line
+    and goes on in the next one."""
     goes_on = {"partial": True} if partial else {}
     _output.info("output", stream=stream, line=line, **task.log_fields(), **goes_on)
 
 
 def configure(level: str, fmt: str) -> None:
-    """Configure the logs, once for a process tree and before the first record.
+    """Configure the log. Call this once in the first process of a process tree, before the first record.
 
     `level` is a name such as `info`; `fmt` is `json`, `console`, or `auto`: console where standard error is a terminal.
     """
@@ -287,7 +292,7 @@ def _json() -> list[Processor]:
 
 
 def _for_journal(processors: list[Processor]) -> list[Processor]:
-    """A renderer that puts the level in front of every line, in the journal's form (`<3>`)."""
+    """The processors with a renderer that puts the level before every line, as systemd's journal reads it (`<3>`)."""
     *first, render = processors
 
     def with_priority(logger: WrappedLogger, method: str, event: EventDict) -> str:
@@ -300,23 +305,24 @@ def _for_journal(processors: list[Processor]) -> list[Processor]:
 
 
 def _to_json(event: EventDict, **_: object) -> MaskedLine:
-    """Serializes to ASCII, which escapes control and invisible characters. No value makes it fail."""
+    """The event as JSON in ASCII, in which control and invisible characters are escaped. Never raises, whatever the
+    values."""
     ordered: dict[str, Any] = {key: event.pop(key) for key in _FIRST if key in event}
     ordered.update(event)
     try:
         line = json.dumps(ordered, default=shown, allow_nan=False)
-    except Exception:  # keys that are not text, a structure that contains itself or is too deep, NaN
+    except Exception:  # a key is no text, a value contains itself or is too deep, or a number is NaN
         line = json.dumps({key: _plain(value) for key, value in ordered.items()})
     masked = mask(line)
     if masked == line or _is_json(masked):
         return MaskedLine(masked)
-    # A secret stands there as a number: without its quotes the mask would be no JSON.
+    # A number contained a secret, and `***` without quotes is no JSON: so all values become texts.
     texts = {key: value if isinstance(value, str) else shown(value) for key, value in ordered.items()}
     return MaskedLine(json.dumps({key: mask(text) for key, text in texts.items()}))
 
 
 def _plain(value: object) -> str | int | None:
-    """The value, converted to JSON types."""
+    """The value if its type is one of JSON's simple types; else its `repr`."""
     return cast("str | int | None", value) if type(value) in (type(None), str, int, bool) else shown(value)
 
 
@@ -334,9 +340,9 @@ def _console(colors: bool) -> list[Processor]:
 
 
 def _tell_error(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Replace the error of a line by its traceback."""
+    """Replace `exc_info` by `exception`, the text of the traceback."""
     about: object = event.pop("exc_info", None)
-    if type(about) is tuple:  # as sys.exc_info() gives it
+    if type(about) is tuple:  # the form that sys.exc_info() returns
         about = cast("tuple[object, ...]", (*about, None, None))[1]
     elif type(about) in (bool, int) and about:
         about = sys.exc_info()[1]
@@ -352,7 +358,7 @@ def _add_origin(logger: WrappedLogger, _method: str, event: EventDict) -> EventD
 
 
 def _add_task(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Add the task whose handler logs this line."""
+    """Add the fields of the task whose handler logs this line."""
     task = CURRENT.get()
     if task is not None:
         for name, value in task.log_fields().items():
@@ -369,7 +375,7 @@ def _escape_values(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
 
 
 def _safe(value: object, keep: str) -> object:
-    kind = type(value)  # a value of the user's is not asked for its class
+    kind = type(value)  # not isinstance, which may run user code (`__class__`)
     if kind in (type(None), bool, int, float):
         return value
     return escape(cast("str", value) if kind is str else shown(value), keep)

@@ -14,8 +14,8 @@ _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
 
 @dataclass(frozen=True, slots=True)
 class ValueWithOrigin:
-    """A value, with the `key` as the user wrote it and its file, if any. `named` is false for a default that depends on
-    the machine; `is_of_project` for one that depends on the project as well."""
+    """A value with its origin. `key`: the key as the user wrote it, with the file, if any. `named`: false for a default
+    that depends on the machine. `is_of_project`: true for a default that also depends on the project."""
 
     key: str
     value: object
@@ -24,14 +24,14 @@ class ValueWithOrigin:
 
 
 def without_secrets(field: str, value: str) -> str:
-    """The value of a field with secrets masked."""
+    """The value of a setting with secrets masked."""
     if field == "webhook_url":
         return mask_webhook(value)
     return mask(value) if field in _MASKED or "://" in value else value
 
 
 def _masked(field: str, value: object) -> object:
-    """The value with secrets masked, also inside a list or a table, which a file may hold by mistake."""
+    """The value with secrets masked, also inside a list or a table. A file may contain one by mistake."""
     match value:
         case str():
             return without_secrets(field, value)
@@ -44,7 +44,7 @@ def _masked(field: str, value: object) -> object:
 
 
 def shown(field: str, value: object) -> str:
-    """The value on one line of a message: secrets masked, control characters escaped, long text cut."""
+    """The value as an error message shows it: one line, secrets masked, control characters escaped, a long text cut."""
     if field in PASSWORDS:
         return "***"
     text = repr(_masked(field, value))

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
-# Parses URLs of Redis Sentinel and of Redis Cluster, which name several servers.
+# Parse URLs of Redis Sentinel and of Redis Cluster, which name several servers.
 #
-# No standard defines these forms. They are those of the `limits` library, which others follow, with the name of the
-# master as the first part of a Sentinel URL's path.
+# No standard defines such URLs. These have the form of the `limits` library, which other libraries follow. The path of
+# a Sentinel URL begins with the name of the master.
 
 TOPOLOGY_RULE = (
     "redis+sentinel://[user:password@]host[:port],.../master[/db], or redis+cluster://[user:password@]host[:port],... "
@@ -32,8 +32,8 @@ _SENTINEL_PATH = re.compile(r"/([^/]+)(?:/(\d*))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RedisTopology:
-    """`server` is the URL of a single server, with its password; the caller replaces its host by that of the server in
-    use."""
+    """The parts of a Sentinel or Cluster URL. `server`: the URL of a single server, with the password and a dummy host.
+    The caller replaces this host by the host of the server in use."""
 
     form: Literal["sentinel", "cluster"]
     hosts: tuple[tuple[str, int], ...]
@@ -47,7 +47,7 @@ def is_cluster(url: str) -> bool:
 
 
 def parse_topology(url: str) -> RedisTopology:
-    """Parses the URL. Raises ValueError with the allowed form, without the URL."""
+    """Parse the URL. Raises ValueError, which names the allowed form and does not show the URL."""
     match = _URL.fullmatch(url)
     if match is None:
         raise ValueError(f"must be {TOPOLOGY_RULE}")
@@ -97,7 +97,7 @@ _TLS = frozenset(
     f"ssl_{part}"
     for part in ("ca_certs", "ca_path", "ca_data", "certfile", "keyfile", "password", "cert_reqs", "check_hostname")
 )
-# Timeouts and pool sizes are not allowed: in the client they would override the settings.
+# URL options for timeouts and pool sizes are not allowed, because the Redis client would prefer them to the settings.
 _LOGIN = _COMMON - {"db"}
 OPTIONS: Mapping[str, frozenset[str]] = {
     "redis": _COMMON,
@@ -109,14 +109,14 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "rediss+cluster": _LOGIN | _TLS,
 }
 
-_OPTION = re.compile(r"[?&]([^=&#?]*+)=")  # each character is looked at once: producers write webhooks
+_OPTION = re.compile(r"[?&]([^=&#?]*+)=")  # no backtracking, because a hostile producer may write a webhook's URL
 _OPTION_END = re.compile(r"[&#]")
 _SECRET_WORD = re.compile(r"passw|passphrase|token|secret|sig|credential|auth|api[_-]?key", re.IGNORECASE)
 _PATH = re.compile(r"(https?://[^/?#]*)[/?#].+", re.IGNORECASE | re.DOTALL)
 
 
 def mask(url: str) -> str:
-    """Returns the URL with each password replaced by `***`, also if it is malformed (an unquoted `/`, `#` or `@`)."""
+    """The URL with every password replaced by `***`, even in a malformed URL (with an unquoted `/`, `#` or `@`)."""
     scheme, separator, rest = url.rpartition("://") if url.count("://") == 1 else url.partition("://")
     if not separator:
         scheme, rest = "", url
@@ -140,12 +140,12 @@ def _without_secret_options(url: str) -> Iterator[str]:
 
 
 def mask_webhook(url: str) -> str:
-    """Returns the server of a webhook alone: chat services, for example, have a token in the path."""
+    """The URL of a webhook with its path masked, because chat services have a token in the path."""
     return _PATH.sub(r"\1/***", mask(url))
 
 
 def check(url: str) -> str:
-    """Returns the URL if it is valid. Raises ValueError with the allowed form, without the URL."""
+    """Check a Redis URL; returns it. Raises ValueError, which names the allowed form and does not show the URL."""
     parts = _split(url)
     if parts.scheme in SCHEMES:
         parse_topology(url)
@@ -191,17 +191,17 @@ def _check_options(scheme: str, query: str) -> None:
 
 
 def of_server(host: str, port: int, db: int) -> str:
-    """Returns a redis:// URL without a login; an IPv6 address is put in brackets."""
+    """A redis:// URL without a login. An IPv6 address gets brackets."""
     return f"redis://{f'[{host}]' if ':' in host else host}:{port}/{db}"
 
 
 def of_socket(path: Path) -> str:
-    """Returns the unix:// URL of a socket."""
+    """The unix:// URL of a socket."""
     return f"unix://{quote(str(path))}"
 
 
 def with_login(url: str, username: str | None, password: str | None) -> str:
-    """Returns the URL with this login, quoted. A password in the URL is kept."""
+    """The URL with this login, quoted. A URL that has a password is returned unchanged."""
     parts = urlsplit(url)
     own_password = parts.password or dict(parse_qsl(parts.query)).get("password")
     if own_password or not (username or password):
@@ -212,7 +212,7 @@ def with_login(url: str, username: str | None, password: str | None) -> str:
 
 
 def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
-    """Returns the URL with the options that its form allows. Options in the URL are kept."""
+    """The URL with those of the options that its scheme allows. Options that the URL has already are kept."""
     parts = urlsplit(url)
     known = OPTIONS[parts.scheme] - dict(parse_qsl(parts.query, keep_blank_values=True)).keys()
     taken = {name: str(value) for name, value in options.items() if value and name in known}
@@ -221,8 +221,8 @@ def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
 
 
 def server_of(url: str) -> tuple[str, int] | None:
-    """Returns the host and the port, or the path of the socket and 0. None if the URL names no single server, for
-    example with Sentinel or Cluster."""
+    """The host and the port, or the path of the socket and 0. None if the URL does not name a single server, as with
+    Sentinel or Cluster."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return unquote(parts.path), 0
@@ -230,5 +230,5 @@ def server_of(url: str) -> tuple[str, int] | None:
 
 
 def option(url: str, name: str) -> str | None:
-    """Returns the value of a URL option, unquoted, or None."""
+    """The value of a URL option, unquoted; None if the URL lacks this option."""
     return dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)).get(name)

@@ -1,4 +1,4 @@
-"""Loads the settings from flags, environment and files. An error reports all problems at once."""
+"""Loads the settings from flags, environment and files. An error names all problems at once."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _SERVER_PARTS = ("redis_port", "redis_username", "redis_password", "redis_db", *
 
 
 def rule_problems(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """One line for each setting that contradicts another, is missing or cannot be used."""
+    """The problems, one line each: settings that contradict another setting, are missing or cannot be used."""
     return _without_server(given) + _with_server(given) + _two_handlers(given) + _database(given)
 
 
 def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """Settings of a server are an error if no server is named: the embedded store would ignore them."""
+    """The problems if no server is named: the embedded store would ignore the settings of a server."""
     scheduler = given.get("scheduler_type")
     named = "" if scheduler is None else str(scheduler.value).strip().lower()
     if "redis_url" in given or "redis_host" in given or named == "memory":
@@ -55,12 +55,12 @@ def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
 
 
 def _with_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """One line for each setting that does not fit the URL, or whose file cannot be used."""
+    """The problems if a server is named: settings that do not fit its URL, or whose file cannot be used."""
     url = given.get("redis_url")
     address = str(url.value).strip() if url else "redis://" if "redis_host" in given else ""
     scheme = address.partition("://")[0]
     if scheme not in redis_urls.OPTIONS:
-        return []  # no server, or a URL that is invalid itself
+        return []  # no server is named, or its URL is invalid and reported elsewhere
     lines = list(_misplaced(given, scheme))
     if not lines and scheme.startswith("rediss"):
         lines += _file_problems(given, address)
@@ -79,7 +79,7 @@ def _label(given: Mapping[str, ValueWithOrigin], field: str) -> str:
 
 
 def _file_problems(given: Mapping[str, ValueWithOrigin], address: str) -> Iterator[str]:
-    """Checks the TLS files, which the Redis client would check only at each connect."""
+    """The problems of the TLS files. Without this check the Redis client would report them only when it connects."""
     files = {field: _file(given, field, address, option) for field, option in _TLS.items()}
     named = {field: file for field, file in files.items() if file}
     missing = [f"{label}: {cause}" for label, file in named.values() if (cause := _unreadable(file))]
@@ -92,7 +92,8 @@ def _file_problems(given: Mapping[str, ValueWithOrigin], address: str) -> Iterat
 
 
 def _file(given: Mapping[str, ValueWithOrigin], field: str, address: str, option: str) -> tuple[str, Path] | None:
-    """The label for messages, and the file. An option of the URL overrides the setting."""
+    """The label of a TLS file in messages, and its path; None if neither the URL nor a setting names the file. An
+    option of the URL overrides the setting."""
     in_url = redis_urls.option(address, option)
     if in_url:
         return f"{given['redis_url'].key}: {option}={in_url}", Path(in_url)
@@ -100,8 +101,8 @@ def _file(given: Mapping[str, ValueWithOrigin], field: str, address: str, option
 
 
 def _unreadable(file: Path) -> str:
-    """The reason why the file is unreadable, or empty. A lack of permission is not reported, because some commands need
-    no Redis."""
+    """The reason why the file cannot be read; empty if it can. Missing permission is not reported, because some
+    commands need no Redis."""
     try:
         with file.open("rb"):
             return ""
@@ -123,7 +124,7 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
     if "redis_cert_file" in named:
         label, file = named["redis_cert_file"]
         key = named.get("redis_key_file", (label, file))
-        try:  # without a password the library would prompt for one
+        try:  # without the argument `password` the ssl module would prompt for one
             with suppress(PermissionError):
                 context.load_cert_chain(file, key[1], password=password or "")
         except (ssl.SSLError, ValueError):
@@ -132,13 +133,14 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
 
 
 def _two_handlers(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """A handler and a command are an error if one source has both: neither overrides the other."""
+    """The problem if a handler and a command (`exec`) are both given, because neither overrides the other."""
     keys = [given[field].key for field in ("handler", "exec") if field in given]
     return [f"{' and '.join(keys)} both name what runs the tasks: keep one"] if len(keys) > 1 else []
 
 
 def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """DATABASE_URL is checked only if tasks are stored in PostgreSQL: it may be meant for another program."""
+    """The problems of DATABASE_URL. The variable is checked only if PostgreSQL keeps the tasks, because it may be meant
+    for another program."""
     storage = given.get("storage_type")
     if storage is None or str(storage.value).strip().lower() != "postgres":
         return []
@@ -152,7 +154,8 @@ def _database(given: Mapping[str, ValueWithOrigin]) -> list[str]:
 
 
 def outside_slot(settings: Settings) -> list[str]:
-    """One line for each lane that is in another slot of a Cluster: scripts need all keys of a namespace in one slot."""
+    """The problems of lanes in a Redis Cluster. A lane must be in the same hash slot as its queue, because a script
+    needs all its keys in one slot."""
     if not redis_urls.is_cluster(settings.store_url):
         return []
     return [
@@ -178,11 +181,11 @@ def load(
     timeline: bool = False,
     framework: Mapping[str, object] | None = None,
 ) -> Settings:
-    """Returns the settings: flags override the environment, which overrides .env, which overrides supervisor.toml,
-    which overrides defaults. See `resolve`. Settings taken from a file that nobody named are logged in one line."""
+    """Load the settings. The strongest source wins: flags, the environment, .env, supervisor.toml, defaults. One log
+    line names the settings that come from a file of another system. See `resolve`."""
     resolved = resolve(flags, environ=environ, folder=folder, timeline=timeline, framework=framework)
     if resolved.notices:
-        import structlog  # seldom needed here
+        import structlog  # imported late, because it is seldom needed here
 
         for notice in resolved.notices:
             structlog.get_logger("holdfast.settings").info(notice)
@@ -191,8 +194,8 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The settings, and by field name the origin of each one that is not a default. `warnings` are about the files,
-    `notices` about files that nobody named."""
+    """The settings with their origins. `origins`: by the setting's name, without defaults. `warnings`: lines about the
+    modes of files. `notices`: lines about settings from sources that no operator has named."""
 
     settings: Settings
     origins: Mapping[str, ValueWithOrigin]
@@ -208,13 +211,13 @@ def resolve(
     timeline: bool = False,
     framework: Mapping[str, object] | None = None,
 ) -> Resolved:
-    """Returns the settings with their origins. Raises ConfigError with all problems.
+    """Load the settings with their origins. Raises ConfigError with all problems.
 
-    `flags` have the names of the fields; None means not given. `config` and `env_file` name files to read in place of
-    supervisor.toml and .env in `folder`, by default the current one. Without a supervisor.toml the file of another
-    system is read if it exists (`found_files`); with `timeline` that of a timeline scheduler is tried first.
-    `framework` is the configuration of an application of the agent framework; files override it. For such an
-    application, even if `framework` is empty, `memory` in a file that nobody named is ignored.
+    `flags` are values by the names of settings; None means not given. The flags `config` and `env_file` name files that
+    replace supervisor.toml and .env in `folder` (by default the current folder). Without a supervisor.toml, the
+    settings file of another system is read if there is one (`found_files`); with `timeline` the file of a timeline
+    scheduler is tried first. `framework`: the configuration of an application of the agent framework; files override
+    it. If it is given, even empty, `memory` in the file of another system is ignored.
     """
     files = _Files.of(flags, environ, folder or Path(), timeline=timeline)
     project = Project.at(project_folder(files.settings, files.app_dir, folder or Path()))
@@ -237,7 +240,7 @@ def resolve(
 def setting_files(
     flags: Mapping[str, object], *, environ: Mapping[str, str] = os.environ, folder: Path | None = None
 ) -> tuple[Path, ...]:
-    """The files that `load` reads for these flags, and those that it would read if they existed."""
+    """The paths of all files that `load` reads for these flags, including files that do not exist."""
     folder = folder or Path()
     files = _Files.of(flags, environ, folder, timeline=False)
     return files.dotenv or folder / ".env", files.settings or folder / USUAL, *files.candidates
@@ -245,8 +248,8 @@ def setting_files(
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files to read: `.env` with its variables and problems, and either the settings file or the first of
-    `candidates` that exists. `app_dir` is that of a flag or a variable, else the current folder."""
+    """The files to read: `dotenv` with its variables and problems, and the settings file, or else the first of
+    `candidates` that exists. `app_dir`: the folder that a flag or a variable names, else the current folder."""
 
     dotenv: Path | None
     variables: Mapping[str, str]
@@ -269,13 +272,13 @@ class _Files:
         return cls(dotenv, variables, problems, app_dir, None, candidates)
 
     def read(self) -> tuple[Path, ...]:
-        """The files that are read."""
+        """The paths of the files that exist and are read."""
         found = next((path for path in self.candidates if found_files.is_file(path)), None)
         return tuple(path for path in (self.dotenv, self.settings, found) if path is not None)
 
 
 def _trusted_by_strangers(given: Mapping[str, ValueWithOrigin], files: tuple[Path, ...]) -> list[str]:
-    """The problem if another user's file tells root which code to run."""
+    """The problem if a file that another user can change sets `trust_folders` for root."""
     origin = given.get("trust_folders")
     if origin is None or not file_trust.concerns_caller():
         return []
@@ -289,7 +292,7 @@ def _trusted_by_strangers(given: Mapping[str, ValueWithOrigin], files: tuple[Pat
 
 
 def _path(named: object, usual: Path) -> Path | None:
-    """The named file, which must exist, or the usual one, which may be missing (or be a folder, as some .env are)."""
+    """The named file, which must exist; else the usual file, or None if this is missing or a folder (some .env are)."""
     if named:
         return Path(str(named)).expanduser()
     return usual if found_files.is_file(usual) else None
@@ -320,7 +323,7 @@ def _sources(
 
 
 def _judged(path: Path, source: Source, strict: bool) -> Source:
-    """The source of a file, with the problems and warnings that come from the file's mode."""
+    """The source of a file, with added problems and warnings about the file's mode."""
     problems, source.warnings = file_trust.judge(path, source.given, strict=strict)
     source.problems += problems
     return source
@@ -334,8 +337,8 @@ def _validated(ordered: tuple[Source, ...]) -> tuple[Settings | None, Validation
 
 
 def _lines(error: ValidationError | None, given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """One line for each problem. A field without an origin is left out: it failed because the field that it is derived
-    from failed."""
+    """The problems in a ValidationError, one line each. A setting without an origin is left out: it is invalid only
+    because the setting from which it is derived is invalid."""
     lines: list[str] = []
     for detail in error.errors(include_url=False, include_input=False) if error else ():
         field = str(detail["loc"][0])

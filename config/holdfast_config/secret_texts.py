@@ -1,4 +1,4 @@
-"""Masks secrets in texts that are shown: values that are known to be secret, and passwords in URLs."""
+"""Masks secrets in texts before they are shown: values that are known to be secret, and passwords in URLs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ _LOGIN = re.compile(r"(://[^\s/@:\"\\]*:)[^\s/@\"\\]+@")
 
 
 class SecretTexts:
-    """Masks values that `hide` was given. A process has one object; forked children inherit its values."""
+    """Masks the values that were passed to `hide`. A process has one such object, and forked children inherit its
+    values."""
 
     def __init__(self) -> None:
         self._forms: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
 
     def hide(self, values: Iterable[str]) -> None:
-        """Mask these values from now on, also where they are quoted in a URL or written as JSON."""
+        """Mask these values from now on, also in their URL-quoted, JSON and `repr` forms."""
         self._forms |= {form for value in values if value for form in _forms(value)}
         longest_first = sorted(self._forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def mask(self, text: str) -> str:
-        """The text without secrets."""
+        """The text with its secrets replaced by `***`."""
         if self._pattern is not None:
             text = self._pattern.sub(HIDDEN, text)
         return _LOGIN.sub(rf"\1{HIDDEN}@", text) if "://" in text else text

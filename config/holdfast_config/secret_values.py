@@ -1,4 +1,4 @@
-"""The secrets of the settings and of the environment, as texts that no line may show."""
+"""Finds the secrets in the settings and in the environment, so that no log line shows them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from holdfast_config import secret_texts
 if TYPE_CHECKING:
     from holdfast_config.settings import Settings
 
-SHORTEST = 8  # characters; a shorter value, such as `true`, is also part of harmless words
+SHORTEST = 8  # characters; a shorter value, such as `true`, may also be part of a harmless word
 _SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
-_PLACE_NAME = re.compile("_(FILE|PATH|DIR)$", re.IGNORECASE)  # it names where a secret is
+_PLACE_NAME = re.compile("_(FILE|PATH|DIR)$", re.IGNORECASE)  # such a variable has the path of a secret
 
 
 def hide_secrets(settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
@@ -24,14 +24,14 @@ def hide_secrets(settings: Settings, environ: Mapping[str, str] = os.environ) ->
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[str]:
-    """The values of variables whose name looks like that of a secret, for example `API_TOKEN`."""
+    """Yield the values of variables whose name suggests a secret, for example `API_TOKEN`."""
     for name, value in environ.items():
         if len(value) >= SHORTEST and _SECRET_NAME.search(name) and not _PLACE_NAME.search(name):
             yield value
 
 
 def of_settings(settings: Settings) -> Iterator[str]:
-    """Passwords, keys, and the paths of webhook URLs, because chat services put tokens there."""
+    """Yield passwords, keys, and the paths of webhook URLs, because chat services put tokens there."""
     secrets = (
         *(settings.redis_password, settings.redis_sentinel_password, settings.webhook_secret),
         *(settings.web_token, settings.web_viewer_token),
@@ -49,7 +49,7 @@ def _of_url(url: str) -> Iterator[str]:
     try:
         parts = urlsplit(url)
         yield from (parts.password or "", unquote(parts.password or ""))
-    except ValueError:  # the settings are checked elsewhere
+    except ValueError:  # an invalid URL is reported elsewhere
         return
     yield from (value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name))
 

@@ -1,4 +1,5 @@
-"""The default folders of state and sockets: systemd's for a service, else the project's below the XDG folders."""
+"""The default folders of state and sockets. A service uses systemd's folders; a project has its own below the XDG
+folders."""
 
 from __future__ import annotations
 
@@ -19,20 +20,21 @@ from holdfast_config.trust import ServiceFolder, is_trusted
 
 # A project is a folder whose commands share one pool.
 #
-# It is the folder of the settings file, else that of agent.py, else the working folder. Its pool has folders below the
-# XDG folders, under a name made from the project's path. A note in each of these folders names the project. So commands
-# elsewhere can name it, and its data is found after the project was renamed.
+# A project is the folder of the settings file, else the folder of agent.py, else the working folder. Its pool has
+# folders below the XDG folders, with a name made from the project's path. A note in these folders names the project. So
+# a command in another folder can show the project, and its data is found again after the project was renamed.
 
 AGENT = "agent.py"
 NOTE = "project.json"
 
-_SLUG = 12  # characters: paths of sockets are short
+_SLUG = 12  # characters of the project's name in its folders: the path of a socket must be short
 _OTHERS = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project by its real path. `device` and `inode` are those of its folder, which a rename keeps; 0 if unknown."""
+    """A project, by the real path of its folder. `device` and `inode` identify the folder even after a rename; 0 if
+    unknown."""
 
     path: Path
     device: int = 0
@@ -40,7 +42,7 @@ class Project:
 
     @classmethod
     def at(cls, folder: Path) -> Project:
-        """The project in this folder; it may be missing."""
+        """The project of this folder, which may be missing."""
         try:
             path = Path(os.path.realpath(folder))
         except FileNotFoundError:  # the working folder of this process was removed
@@ -53,20 +55,21 @@ class Project:
 
     @property
     def name(self) -> str:
-        """The name of its folders: the start of the project folder's name, and a checksum of its path."""
+        """The name of the project's folders below the XDG folders: the beginning of its own name, and a checksum of its
+        path."""
         slug = _OTHERS.sub("-", self.path.name.lower()).strip("-")[:_SLUG].rstrip("-")
         return f"{slug or 'project'}-{zlib.crc32(os.fsencode(self.path)):08x}"
 
     def is_gone(self) -> bool:
-        """True if its folder exists no more under this path."""
+        """True if no folder exists under the project's path any more."""
         return not os.path.isdir(self.path)  # noqa: PTH112 - a folder above it that may not be searched is no error
 
     def is_same_folder(self, other: Project) -> bool:
-        """True if both are one folder, perhaps under another path."""
+        """True if both projects are the same folder, perhaps with different paths after a rename."""
         return bool(self.inode) and (self.device, self.inode) == (other.device, other.inode)
 
     def write_note(self, folder: Path) -> None:
-        """Note the project in one of its folders. Raises OSError."""
+        """Write the note that names this project into one of its folders. Raises OSError."""
         if noted(folder) != self:
             fresh = folder / f"{NOTE}.{os.getpid()}"
             fresh.write_text(
@@ -77,7 +80,7 @@ class Project:
 
 
 def noted(folder: Path) -> Project | None:
-    """The project that the note in this folder names; None if there is none that can be read."""
+    """The project that the note in this folder names; None if there is no readable note."""
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
         note = cast("dict[str, object]", json.loads((folder / NOTE).read_text("utf-8")))
         path, device, inode = note["path"], note["device"], note["inode"]
@@ -87,7 +90,8 @@ def noted(folder: Path) -> Project | None:
 
 
 def project_folder(settings_file: Path | None, app_dir: Path, folder: Path) -> Path:
-    """The project of a command in `folder` that reads this settings file, if any, and imports from `app_dir`."""
+    """The folder of the project for a command. `settings_file`: the file that the command reads, if any. `app_dir`: the
+    folder from which it imports. `folder`: its working folder."""
     if settings_file is not None and settings_file.is_file():
         return settings_file.parent
     return app_dir if os.path.isfile(app_dir / AGENT) else folder  # noqa: PTH113 - one that may not be searched is none
@@ -101,17 +105,18 @@ STORE_SOCKET = "store.sock"
 STORE = "store"  # the folder of the embedded store's data in the state folder
 ABOVE = 0o755
 
-_WRITTEN = ("engine", "appendonlydir")  # in the folder of a store that has run
+_WRITTEN = ("engine", "appendonlydir")  # files that an embedded store writes into its folder
 
 
 def default_folders(project: Project, environ: Mapping[str, str] = os.environ) -> dict[str, ValueWithOrigin]:
-    """The folders of a project by setting, unless that names another; with the variables that they come from."""
+    """The default values of `state_dir` and `runtime_dir` for a project, with the variables that they come from."""
     bases = {"state_dir": state_base(environ), "runtime_dir": runtime_base(environ)}
     return {field: _of_project(base, project) for field, base in bases.items()}
 
 
 def state_base(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
-    """The state folder of systemd (`named`), else the folder below which each project has its own."""
+    """The state folder of a systemd service (`named`), else the folder below which the projects have their state
+    folders."""
     own = _of_service("STATE_DIRECTORY", environ) or _of_user("XDG_STATE_HOME", environ)
     return own or ValueWithOrigin(
         "the default state directory", _home(environ) / ".local" / "state" / "holdfast", named=False
@@ -119,7 +124,8 @@ def state_base(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
 
 
 def runtime_base(environ: Mapping[str, str] = os.environ) -> ValueWithOrigin:
-    """The runtime folder of systemd (`named`), else the folder below which each project has its own."""
+    """The runtime folder of a systemd service (`named`), else the folder below which the projects have their runtime
+    folders."""
     own = _of_service("RUNTIME_DIRECTORY", environ) or _of_user("XDG_RUNTIME_DIR", environ)
     usual = Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
     return own or ValueWithOrigin("the default runtime directory", usual, named=False)
@@ -135,15 +141,15 @@ def listens(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as stream:
         try:
             stream.connect(str(path))
-        except BlockingIOError:  # it has many callers
+        except BlockingIOError:  # a process listens, and its queue of connections is full
             return True
-        except (OSError, ValueError):  # nobody, not allowed, or a path too long for a socket
+        except (OSError, ValueError):  # no process listens, this user may not connect, or the path is too long
             return False
         return True
 
 
 def make(path: Path, mode: int) -> None:
-    """Create the folder with this mode, and missing parents that only the owner can write. Raises OSError."""
+    """Create the folder with this mode. Missing parents get the mode 755. Raises OSError."""
     for parent in reversed(path.parents):
         if not parent.exists():
             parent.mkdir(ABOVE, exist_ok=True)
@@ -151,17 +157,18 @@ def make(path: Path, mode: int) -> None:
 
 
 def make_checked(folder: ServiceFolder, mode: int) -> None:
-    """Create the folder, and above it the folder of all projects, with this mode. Raises OSError, or UntrustedError if
-    another user made one of them or could replace it."""
+    """Create the folder, and above it the folder of all projects, with this mode. Raises OSError. Raises UntrustedError
+    if another user has made one of the folders or could replace it."""
     folder.check()
     if folder.base is not None:
         make(folder.base, mode)
     make(folder.path, mode)
-    folder.check()  # checked again: another user may have created it meanwhile
+    folder.check()  # checked again, because another user may have created the folder meanwhile
 
 
 def check_runtime_dir(path: Path) -> Path:
-    """Returns the path. Raises ValueError if it is too long to bind a socket in."""
+    """Check the path of a runtime folder; returns it. Raises ValueError if a socket in this folder would have a path
+    that is too long."""
     length = len(os.fsencode(path / LONGEST_SOCKET))
     if length > SOCKET_PATH_LIMIT:
         raise ValueError(
@@ -172,7 +179,7 @@ def check_runtime_dir(path: Path) -> Path:
 
 
 def expanded(text: str) -> Path:
-    """The path; `~` is a home folder. Raises ValueError if that is nobody's."""
+    """The path with `~` replaced by the home folder. Raises ValueError if the user after `~` is unknown."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -185,7 +192,7 @@ def _path(base: ValueWithOrigin) -> Path:
 
 
 def _of_project(base: ValueWithOrigin, project: Project) -> ValueWithOrigin:
-    """The project's folder in the base; a folder of systemd is that of its service."""
+    """The folder of a project below the base. A folder of systemd belongs to one service, so it is returned itself."""
     if base.named:
         return base
     return ValueWithOrigin(base.key, _path(base) / project.name, named=False, is_of_project=True)
@@ -203,7 +210,8 @@ def _of_user(variable: str, environ: Mapping[str, str]) -> ValueWithOrigin | Non
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    """The home folder. A user without one (a bare uid in a container) gets /var/lib, which an error will name."""
+    """The home folder. A user without one (a bare uid in a container) gets /var/lib; an error about a missing
+    permission then names this folder."""
     if environ.get("HOME"):
         return Path(environ["HOME"])
     try:
@@ -214,12 +222,12 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 # The pools that run on this machine: those of the user's projects, and services of systemd.
 
-SERVICES = Path("/run")  # where systemd makes runtime folders
+SERVICES = Path("/run")  # the folder in which systemd makes runtime folders
 
 
 @dataclass(frozen=True, slots=True)
 class RunningPool:
-    """A pool by its runtime folder. `project`: None for a service."""
+    """A running pool, by its runtime folder. `project`: its project; None for a service of systemd."""
 
     runtime_dir: Path
     project: Project | None = None
@@ -229,7 +237,8 @@ class RunningPool:
 
 
 def of_user(environ: Mapping[str, str] = os.environ) -> Iterator[RunningPool]:
-    """The running pools of this user's projects, ordered by their folders; none below a folder of a stranger's."""
+    """Yield the running pools of this user's projects, ordered by their folders. Yields none if another user could
+    change the folder of all projects."""
     base = runtime_base(environ)
     shared = Path(str(base.value))
     if base.named or not is_trusted(ServiceFolder(shared, named=False, flag="--runtime-dir")):
@@ -240,21 +249,22 @@ def of_user(environ: Mapping[str, str] = os.environ) -> Iterator[RunningPool]:
 
 
 def pool_services(run: Path = SERVICES) -> list[RunningPool]:
-    """The services that have a runtime folder of systemd. A user without rights sees only the folders, not the pools in
-    them."""
+    """The services of systemd that have a runtime folder. A user without rights can list these folders, but not connect
+    to the pools in them."""
     return [RunningPool(folder) for folder in folders_below(run, "holdfast*")]
 
 
 def in_brackets(but: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """The running pools, in brackets for the end of a message, without the pool of the folder `but`; empty if there are
-    none."""
+    """The running pools in brackets, as the end of a message. The pool of the runtime folder `but` is left out. Empty
+    if there are no others."""
     found = [str(pool) for pool in (*of_user(environ), *pool_services()) if pool.runtime_dir != but]
     return f" (there is {', and '.join(found)})" if found else ""
 
 
 def folders_below(folder: Path, pattern: str) -> list[Path]:
-    """The folders right below this one; none if it is missing or may not be searched."""
+    """The folders directly below this one that match the pattern. Empty if the folder is missing or may not be
+    searched."""
     try:
         return sorted(path for path in folder.glob(pattern) if path.is_dir())
-    except OSError:  # it may not be searched
+    except OSError:  # this user may not search the folder
         return []

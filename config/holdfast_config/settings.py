@@ -1,4 +1,4 @@
-"""All settings of Holdfast. The constructor takes values and reads nothing; `load` reads."""
+"""All settings of Holdfast. The constructor takes values; only `load` reads files and the environment."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ STORE_SOCKET = service_folders.STORE_SOCKET
 QUEUE = "bindu:tasks"
 MEMORY = "memory://"
 
-# The ends of the errors for an unknown back end.
+# The ends of the error texts for an unknown back end.
 _SCHEDULERS = "; leave it out to use the embedded store"
 _STORAGES = "; redis keeps task data where the queue is, postgres keeps it in a database, too"
 
 _Scheduler = Annotated[Literal["redis", "memory"], one_of("redis", "memory", hint=_SCHEDULERS)]
-# In the agent framework `memory` keeps the task data where the queue is.
+# For the agent framework, the storage type `memory` means that the task data is kept where the queue is, like `redis`.
 _IN_QUEUE = BeforeValidator(lambda value: "redis" if str(value).strip().lower() == "memory" else value)
 _Storage = Annotated[Literal["redis", "postgres"], one_of("redis", "postgres", hint=_STORAGES), _IN_QUEUE]
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], one_of("http/protobuf", "grpc")]
@@ -62,7 +62,7 @@ def _field(default: object, description: str) -> Any:
 
 
 class Settings(BaseModel):
-    """The settings, which are loaded once by `load` and passed on in parts. Durations are seconds."""
+    """The settings. `load` makes them once, and other code gets only the parts that it needs. Durations are seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
@@ -302,7 +302,7 @@ class Settings(BaseModel):
 
     @property
     def embedded(self) -> bool:
-        """True if the supervisor starts its own store: neither memory nor a Redis server is set."""
+        """True if the supervisor starts its own store, because the settings name neither memory nor a Redis server."""
         return self.scheduler_type != "memory" and self.redis_url is None and self.redis_host is None
 
     @property
@@ -312,7 +312,7 @@ class Settings(BaseModel):
 
     @property
     def store_url(self) -> str:
-        """The URL of the store with its login. Never show it: use `redis.masked_url`."""
+        """The URL of the store with its password. Never show this URL; show `redis.masked_url` instead."""
         if self.scheduler_type == "memory":
             return MEMORY
         if self.redis_url is None and self.redis_host is None:
@@ -332,26 +332,26 @@ class Settings(BaseModel):
 
     @property
     def runtime_folder(self) -> ServiceFolder:
-        """The folder of sockets and locks; check it before use."""
+        """The folder of sockets and locks. Call `check` on it before use."""
         return self._folder("runtime_dir", self.runtime_dir)
 
     @property
     def state_folder(self) -> ServiceFolder:
-        """The folder of data that outlives a restart; check it before use."""
+        """The folder of data that outlives a restart. Call `check` on it before use."""
         return self._folder("state_dir", self.state_dir)
 
     @property
     def project(self) -> Project | None:
-        """The project that these settings were loaded for; None if they were not loaded."""
+        """The project for which these settings were loaded; None if they were made without `load`."""
         return self._project
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that these settings were loaded from."""
+        """The files from which these settings were loaded."""
         return self._files
 
     def belong_to(self, project: Project, files: tuple[Path, ...]) -> None:
-        """Note the project that these settings were loaded for, and the files that they came from."""
+        """Note the project for which these settings were loaded, and the files from which they came."""
         self._project, self._files = project, files
 
     def _folder(self, field: str, path: Path) -> ServiceFolder:
@@ -361,17 +361,18 @@ class Settings(BaseModel):
 
     @property
     def lane_names(self) -> tuple[str, ...]:
-        """The names of the lanes in their order."""
+        """The names of the lanes, in the order of the setting."""
         return tuple(lane.name for lane in self.lanes)
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """The weights of the lanes; empty if tasks are always taken from the first lane that has one."""
+        """The weights of the lanes. Empty with `strict`: workers then always take a task from the first lane that has
+        one."""
         return () if self.strict else tuple(lane.weight for lane in self.lanes)
 
     def timeout_of(self, lane: str) -> float | None:
-        """Maximum seconds of a run of this lane's tasks, if neither task nor handler has a timeout; None: no limit. The
-        lane is given by its name or by its list."""
+        """The seconds that a run of a task in this lane may take, if neither the task nor its handler has a timeout.
+        None: no limit. `lane`: the lane's name or the key of its list."""
         beside = f"{{{self.queue_name}}}:lane:"
         same = (other for other in self.lanes if other.name.removeprefix(beside) == lane.removeprefix(beside))
         own = next((other.timeout for other in same), None)
@@ -379,7 +380,7 @@ class Settings(BaseModel):
 
     @property
     def redis(self) -> RedisSettings:
-        """The settings of a Redis client."""
+        """The part of the settings for a Redis client."""
         return RedisSettings(
             self.store_url,
             self.redis_max_connections,
@@ -392,7 +393,7 @@ class Settings(BaseModel):
 
     @property
     def postgres(self) -> PostgresSettings | None:
-        """The settings of a PostgreSQL client; None if only Redis stores the tasks."""
+        """The part of the settings for a PostgreSQL client; None if only Redis keeps the tasks."""
         if self.storage_type != "postgres" or self.database_url is None:
             return None
         return PostgresSettings(postgres_url(self.database_url.get_secret_value()), self.database_keep)

@@ -1,12 +1,12 @@
 """The sources of the settings: flags, environment, credentials, `.env`, a file, and the folders of the system.
 
-pydantic-settings calls them in order, the strongest first, and merges their values. Each source keeps the origin of its
-values and collects its problems, so that all problems are reported at once.
+pydantic-settings calls the sources in order, the strongest first, and merges their values. A source keeps the origin of
+its values and collects its problems, so that one error can name all problems.
 
-The library's own readers are not used, because they ignore problems that must be reported: a settings file that is
-missing or is a pipe counts as empty, and so does a JSON file with a list; a bad line of `.env` is skipped, spaces at
-the ends of a secret are removed, two names of one setting may disagree, and any file of the secrets folder can be a
-setting.
+The library's own readers are not used, because they ignore problems that an operator must see. They take a settings
+file that is missing or is a pipe for empty, and a JSON file with a list, too. They skip a bad line of `.env`, and
+remove spaces at the ends of a secret. They accept two names of one setting with different values, and read any file in
+the secrets folder as a setting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast_config.origin import ValueWithOrigin, shown
 from holdfast_config.service_folders import Project
 from holdfast_config.settings import Settings
 
-# The INI file of a timeline scheduler. The settings in its two stanzas are read, the rest of the file is not.
+# The INI file of a timeline scheduler. Only two stanzas of the file are read. An example:
 #
 # [redbike] prefix: myapp worker: mymodule:Worker("A:A:B") timefile: /var/lib/myapp/timefile default-timeout: 10
 #
@@ -40,7 +40,7 @@ from holdfast_config.settings import Settings
 STANZA = "redbike"
 SERVER = "redbike-redis"
 
-# Key of the file -> field of Settings, by stanza.
+# By stanza: the key in the file, and the field of Settings.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     STANZA: {
         "prefix": "queue_name",
@@ -63,9 +63,10 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "ssl": "redis_url",
     },
 }
-# The same mapping with keys as [stanza] key, which messages show.
+# The same mapping with keys in the form `[stanza] key`, which messages show.
 KEYS = {f"[{stanza}] {key}": field for stanza, fields in FIELDS.items() for key, field in fields.items()}
-# Options of a Python Redis client that are accepted and have no effect: decoding and retries.
+# Options of a Python Redis client that may stand in the file and have no effect: Holdfast decides about decoding and
+# retries itself.
 OURS = frozenset(
     {
         "charset",
@@ -88,7 +89,8 @@ _INSIDE_A_URL = ("host", "port", "db")
 
 
 def read(text: str) -> dict[str, dict[str, str]]:
-    """Parses the file and returns its two stanzas. Raises ValueError with one line if it is not an INI file."""
+    """Parse the text of the file; returns the two stanzas. Raises ValueError with one line if the text is no INI
+    file."""
     parser = ConfigParser(strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
@@ -97,7 +99,7 @@ def read(text: str) -> dict[str, dict[str, str]]:
             for stanza in FIELDS
             if parser.has_section(stanza)
         }
-    except InterpolationError as error:  # its message contains the value, which may be a password
+    except InterpolationError as error:  # not shown: the error's message contains the value, which may be a password
         raise ValueError(
             f"[{error.section}] {error.option} has a % that refers to nothing: write %% for a single %"
         ) from None
@@ -106,9 +108,9 @@ def read(text: str) -> dict[str, dict[str, str]]:
 
 
 def entries(stanzas: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yields each key as `[stanza] key`, with its value, without empty ones.
+    """Yield the keys in the form `[stanza] key` with their values, without empty values.
 
-    In a stanza for Redis the default host is localhost, as in the client that the stanza is for.
+    In the stanza for Redis the default host is localhost, because the Redis client has this default.
     """
     for stanza, keys in stanzas.items():
         given = {key: value for key, value in keys.items() if value and key not in OURS}
@@ -118,7 +120,7 @@ def entries(stanzas: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str
 
 
 def _one_url(given: dict[str, str]) -> dict[str, str]:
-    """Converts the keys of a socket and of TLS, which have no fields, to a URL."""
+    """Convert the keys for a socket or TLS to a URL, because no fields of Settings correspond to them."""
     rest = {key: value for key, value in given.items() if key not in _INSIDE_A_URL}
     db = given.get("db", "0")
     if "unix_socket_path" in given:
@@ -133,11 +135,11 @@ def _without(given: dict[str, str], key: str) -> dict[str, str]:
     return {name: value for name, value in given.items() if name != key}
 
 
-# The JSON file of the agent framework. The settings in its `scheduler` and `storage` blocks are read, the rest is not.
+# The JSON file of the agent framework. Only the blocks `scheduler` and `storage` of the file are read.
 #
 # A JSON file without either block has the same keys as `supervisor.toml`.
 
-# Key of the framework -> field of Settings, by block.
+# By block: the framework's key, and the field of Settings.
 BLOCKS: Mapping[str, Mapping[str, str]] = {
     "scheduler": {
         "type": "scheduler_type",
@@ -165,9 +167,9 @@ BLOCKS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# The same mapping with keys as block.key, which messages show.
+# The same mapping with keys in the form `block.key`, which messages show.
 AGENT_KEYS = {f"{block}.{key}": field for block, fields in BLOCKS.items() for key, field in fields.items()}
-# A key that is accepted and has no effect: a call that timed out is always made again.
+# This key may stand in the file and has no effect, because Holdfast always repeats a call that timed out.
 _ALWAYS = "scheduler.retry_on_timeout"
 
 
@@ -176,8 +178,8 @@ def is_agent_file(content: Mapping[str, object]) -> bool:
 
 
 def agent_entries(content: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yields each key of the blocks as `block.key`, with its value, without nulls. A block that is not an object is
-    yielded as a key of its own."""
+    """Yield the keys of the blocks in the form `block.key` with their values, without nulls. A block that is not an
+    object is yielded as a key itself."""
     for block in BLOCKS:
         inside = content.get(block)
         if isinstance(inside, dict):
@@ -190,7 +192,7 @@ def agent_entries(content: Mapping[str, object]) -> Iterator[tuple[str, object]]
 IMPLIED = " (implied)"
 ORDERED = "sources"  # the argument of SettingsOfSources
 
-# A field is ignored if a stronger source has one of these fields.
+# By field: the fields in a stronger source because of which this field is ignored.
 _EXCLUDED_BY = {
     "redis_url": {"redis_host"},
     "scheduler_type": {"redis_url", "redis_host"},
@@ -204,7 +206,7 @@ Entries = Iterable[tuple[str, object]]
 
 
 class SettingsOfSources(Settings, BaseSettings):
-    """The settings as they are read: from the sources that come as the argument ORDERED, the strongest first."""
+    """The class that reads the settings. The argument ORDERED names the sources, the strongest first."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=False)
 
@@ -221,15 +223,16 @@ class SettingsOfSources(Settings, BaseSettings):
         return sources
 
     def plain(self) -> Settings:
-        """The same settings without the library that has read them, which no worker needs."""
+        """The same settings as a plain Settings, without pydantic-settings, which no worker needs."""
         return Settings.model_construct(self.model_fields_set, **dict(self))
 
 
 class Source(PydanticBaseSettingsSource):
-    """A source whose values have an origin. `problems` and `unknown` keys are errors; `warnings` and `notice`, a line
-    for the user, are not.
+    """A source of settings that knows the origin of its values. `problems` and `unknown` (lines about unknown keys) are
+    errors. `warnings` and `notice` (one line for the user) are no errors.
 
-    `entries` are keys with values; `known` maps the keys to fields; `where` ends the key of each origin.
+    `entries`: keys with their values. `known`: the fields of Settings by key. `where`: the place of the source, which
+    follows a key in messages.
     """
 
     def __init__(
@@ -255,18 +258,20 @@ class Source(PydanticBaseSettingsSource):
             self.problems.append(f"{both} disagree: they are two names of one setting; keep one")
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Required by the base class and never called: `__call__` returns all values."""
+        """The base class requires this method, but it is never called, because `__call__` returns all values."""
         raise NotImplementedError
 
     def __call__(self) -> dict[str, Any]:
-        """Returns the values that no stronger source (`current_state`) excludes, and drops the others."""
+        """The values that no stronger source excludes. `current_state` has the values of the stronger sources. The
+        other values are dropped."""
         stronger = self.current_state.keys()
         excluded = {field for field, others in _EXCLUDED_BY.items() if stronger & others}
         self.given = {field: origin for field, origin in self.given.items() if field not in excluded}
         return {field: origin.value for field, origin in self.given.items()}
 
     def announce(self, place: str, heading: str) -> None:
-        """Report values and unknown keys in `notice`. Unknown keys are no errors then: nobody named the file."""
+        """Write the values taken and the unknown keys into `notice`. Unknown keys are then no errors, because no
+        operator named this source."""
         where = f" (in {place})"
         taken = [
             f"{origin.key.removesuffix(where)} {shown(field, origin.value)}" for field, origin in self.given.items()
@@ -278,7 +283,7 @@ class Source(PydanticBaseSettingsSource):
 
 
 class ImpliedSource(Source):
-    """The settings implied by a handler that is a call: its lanes, and one run at a time."""
+    """The settings that a handler written as a call implies: its lanes, and one run at a time."""
 
     def __init__(self, stronger: Iterable[Source]) -> None:
         super().__init__()
@@ -294,14 +299,15 @@ class ImpliedSource(Source):
 
 
 def of_flags(flags: Mapping[str, object]) -> Source:
-    """The source of flags, by field name. None and an empty list mean that the flag is not given."""
+    """The source of flags. `flags` are values by the names of fields; None or an empty list means not given."""
     known = {names.flag(field): field for field in _FIELDS}
     given = ((name, value) for name, value in flags.items() if value is not None and value not in ((), []))
     return Source(((names.flag(name), value) for name, value in given), known)
 
 
 def of_environment(variables: Mapping[str, str], where: str = "") -> Source:
-    """The source of variables: our own names and the documented aliases. An empty value counts as not given."""
+    """The source of environment variables: HOLDFAST_* names and the documented aliases. An empty value counts as not
+    given."""
     given = {name: value for name, value in variables.items() if value and not names.is_service_link(name, value)}
     known = names.in_environment(_FIELDS)
     others = {*known, *names.NO_SETTINGS, *(() if where else (kill_spec.VARIABLE,))}
@@ -310,7 +316,7 @@ def of_environment(variables: Mapping[str, str], where: str = "") -> Source:
 
 
 def of_credentials(variables: Mapping[str, str]) -> Source:
-    """The source of secrets that systemd passes as files."""
+    """The source of secrets that systemd passes as credential files."""
     secrets: dict[str, object] = {}
     problems: list[str] = []
     for name in names.SECRETS:
@@ -323,7 +329,8 @@ def of_credentials(variables: Mapping[str, str]) -> Source:
 
 
 def of_kill_points(variables: Mapping[str, str]) -> Source:
-    """A source without settings that reports problems of the kill points, which every process reads."""
+    """A source without settings. It reports problems of the kill points, which every process reads from the
+    environment."""
     try:
         kill_spec.parse(environment.kill_at(variables))
     except ConfigError as error:
@@ -339,15 +346,16 @@ def of_folders(project: Project, variables: Mapping[str, str]) -> Source:
 
 
 def of_application(blocks: Mapping[str, object]) -> Source:
-    """The source of the configuration that an application of the agent framework has in its code."""
+    """The source of the configuration in the code of an application of the agent framework."""
     source = Source(agent_entries(blocks), AGENT_KEYS, f" (in {_APPLICATION})")
     source.announce(_APPLICATION, _APPLICATION)
     return source
 
 
 def of_found_file(path: Path, *, in_application: bool = False) -> Source:
-    """The source of another system's file that nobody named. `in_application`: an application of the agent framework
-    reads it. Then a `scheduler` block with `memory`, the framework's default, is ignored."""
+    """The source of another system's file that was found by its usual name. `in_application`: an application of the
+    agent framework reads it. A `scheduler` block with `memory` is then ignored, because `memory` is the framework's
+    default."""
     source = of_file(path, unnamed=True)
     scheduler = source.given.get("scheduler_type")
     if in_application and scheduler and str(scheduler.value).strip().lower() == "memory":
@@ -359,8 +367,8 @@ def of_found_file(path: Path, *, in_application: bool = False) -> Source:
 
 
 def of_file(path: Path, *, unnamed: bool = False) -> Source:
-    """The source of a file: TOML or JSON with our keys, JSON of the agent framework, or INI of a timeline scheduler.
-    `unnamed`: nobody named the file, so JSON is the framework's."""
+    """The source of a file: TOML or JSON with the names of Settings, JSON of the agent framework, or INI of a timeline
+    scheduler. `unnamed`: the file was found by its usual name, so JSON is the framework's."""
     suffix = path.suffix.lower()
     kind, parse = _KINDS.get(suffix, _TOML)
     try:
@@ -388,7 +396,8 @@ _KINDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
 
 
 def read_dotenv(path: Path) -> tuple[dict[str, str], list[str]]:
-    """Returns the variables of an environment file and its problems. A variable may refer to others."""
+    """Read an environment file; returns its variables and its problems. A variable may refer to others, as in
+    ${HOME}."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

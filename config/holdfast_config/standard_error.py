@@ -1,16 +1,17 @@
-"""Writes to standard error without ever waiting for its reader.
+"""Writes to standard error without waiting for its reader.
 
-A pipe that nobody reads fills up. A plain write to it would stop the whole process until somebody reads. Non-blocking
-mode is a flag of the open file, which handlers and the program that started the service share with us. So the flag
-stays as it is, and every kind of file is written in its own way:
+A pipe fills up if its reader does not read. A plain write to a full pipe would stop the whole process. Non-blocking
+mode would help, but it is a flag of the open file, and this process shares the open file with handlers and with the
+program that started the service. So this module leaves the flag alone and treats every kind of file in its own way:
 
-- a pipe or a terminal is opened a second time in non-blocking mode: that open file is ours alone;
-- into a pipe of another user, which cannot be opened again, the kernel moves the bytes out of a pipe of ours (splice);
-- a terminal of another user is asked first if it has room;
-- a socket gets the flag MSG_DONTWAIT with each call;
-- a regular file has no reader, and is written as it is.
+- A pipe or a terminal is opened a second time, in non-blocking mode. No other process uses this second open file.
+- A pipe of another user cannot be opened again. The kernel moves the bytes into it from a pipe of this process
+(splice).
+- A terminal of another user is asked before every write whether it has room (poll).
+- A socket gets the flag MSG_DONTWAIT with every call.
+- A regular file has no reader, so a plain write is enough.
 
-A line that finds no room is dropped and counted. Each process counts its own.
+If there is no room, the line is dropped and counted. A process counts only its own lines.
 """
 
 from __future__ import annotations
@@ -33,21 +34,22 @@ if TYPE_CHECKING:
 
 
 STDERR = 2
-ROOM = 1 << 20  # bytes that a pipe should hold, so that a burst of lines does not outrun its reader
+ROOM = 1 << 20  # bytes that a pipe should hold, so that a sudden flood of lines fits before the reader reads it
 _AGAIN = f"/proc/self/fd/{STDERR}"
 
 
 class StandardError:
-    """Standard error of this process. `dropped`: the number of lines that found no room and were not reported yet."""
+    """Standard error of this process. `dropped`: the number of dropped lines that the log has not reported yet."""
 
     def __init__(self) -> None:
         self.dropped = 0
-        self._rest = b""  # of a line that found room for its first part only
-        self._own: tuple[int, os.stat_result] | None = None  # the same file, opened without waiting
+        self._rest = b""  # the rest of a line of which only the first part could be written
+        self._own: tuple[int, os.stat_result] | None = None  # the same file, opened a second time in non-blocking mode
         os.register_at_fork(after_in_child=self._begin_anew)
 
     def write(self, line: bytes) -> None:
-        """Write a line; drop and count it if there is no room. Raises OSError if it cannot be written at all."""
+        """Write a line, or drop and count it if there is no room. Raises OSError if standard error cannot be written,
+        for example because it is closed."""
         self.finish()
         if self._rest or not _has_room_for(len(line)):
             self.dropped += 1
@@ -59,22 +61,22 @@ class StandardError:
             self._rest = rest
 
     def finish(self) -> None:
-        """Write the rest of a line that was written in part, as far as there is room."""
+        """Write the rest of a line that was written in part, or as much of the rest as there is room for."""
         if self._rest:
             self._rest = self._written(self._rest)
 
     def descriptor(self) -> int:
-        """A descriptor for code that writes by itself, for example a dump of stacks. Writing does not wait, unless it
-        is a socket or another user's file."""
+        """A descriptor of standard error for code that writes without this class, for example a dump of stacks. A write
+        to this descriptor does not wait, unless it is a socket or a file of another user."""
         try:
             found = os.fstat(STDERR)
-        except OSError:  # it was closed
+        except OSError:  # standard error is closed
             return STDERR
         own = self._opened(found) if stat.S_ISFIFO(found.st_mode) or os.isatty(STDERR) else None
         return STDERR if own is None else own
 
     def _written(self, data: bytes) -> bytes:
-        """Write as much as there is room for; returns the rest."""
+        """Write as much of the data as there is room for; returns the rest."""
         found = os.fstat(STDERR)
         write = self._way(found)
         rest = memoryview(data)
@@ -95,7 +97,8 @@ class StandardError:
         return functools.partial(os.write, STDERR)
 
     def _opened(self, found: os.stat_result) -> int | None:
-        """Opens the present file of standard error a second time; None if that fails."""
+        """The descriptor of the second open file, made at the first call. `found`: the status of the file that standard
+        error is now. None if the file cannot be opened."""
         ours = None
         if self._own is not None and _is_of(*self._own):
             ours, opened = self._own
@@ -103,9 +106,9 @@ class StandardError:
                 return ours
         try:
             descriptor = os.open(_AGAIN, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        except OSError:  # of another user, no reader, no /proc
+        except OSError:  # the file is another user's, the pipe has no reader, or there is no /proc
             return None
-        if ours is not None:  # the number stays: dumps of stacks use it
+        if ours is not None:  # the new file keeps the old number, because dumps of stacks use the number
             os.dup2(descriptor, ours, inheritable=False)
             os.close(descriptor)
             descriptor = ours
@@ -113,7 +116,8 @@ class StandardError:
         return descriptor
 
     def _begin_anew(self) -> None:
-        """Called in a forked process: its parent reports its own dropped lines and finishes its own line."""
+        """Forget dropped lines and the unfinished line. A forked process calls this, because its parent reports and
+        finishes them."""
         self.dropped, self._rest = 0, b""
 
 
@@ -121,33 +125,34 @@ STREAM = StandardError()
 
 
 def has_room() -> bool:
-    """True if a short line can be written now."""
+    """True if standard error has room for a short line now."""
     poll = select.poll()
     poll.register(STDERR, select.POLLOUT)
     return bool(poll.poll(0))
 
 
 def make_room() -> None:
-    """Let standard error hold more, if it is a pipe and the kernel allows it."""
+    """Enlarge the buffer of standard error to ROOM, if it is a pipe and the kernel allows this."""
     with suppress(OSError):
         if fcntl.fcntl(STDERR, fcntl.F_GETPIPE_SZ) < ROOM:
             fcntl.fcntl(STDERR, fcntl.F_SETPIPE_SZ, ROOM)
 
 
 def _has_room_for(length: int) -> bool:
-    """False for a long line that a pipe would take only in part: lines of other processes would mix with it."""
+    """False if a pipe would take only a part of a line of this length. Lines of other processes would then mix with
+    it."""
     if length <= select.PIPE_BUF:
         return True
     try:
         size = fcntl.fcntl(STDERR, fcntl.F_GETPIPE_SZ)
-    except OSError:  # no pipe
+    except OSError:  # standard error is no pipe
         return True
     unread = int.from_bytes(fcntl.ioctl(STDERR, termios.FIONREAD, bytes(4)), "little")
     return not unread or length <= size - unread
 
 
 def _is_of(descriptor: int, opened: os.stat_result) -> bool:
-    """True if this descriptor still belongs to the file that was opened. Other code may have closed it since."""
+    """True if this descriptor still belongs to the file that was opened. Other code may have closed it in between."""
     try:
         return os.path.samestat(os.fstat(descriptor), opened)
     except OSError:
@@ -155,9 +160,9 @@ def _is_of(descriptor: int, opened: os.stat_result) -> bool:
 
 
 def _send(data: memoryview) -> int:
-    """Sends to a socket by its descriptor. `socket.socket` would make the shared file non-blocking if the program has
-    set a default timeout."""
-    import ctypes  # needed for sockets only
+    """Send to a socket through libc, by its descriptor. A `socket.socket` would make the shared file non-blocking if
+    the program has set a default timeout."""
+    import ctypes  # imported late: only sockets need this
 
     sent: int = _libc().send(STDERR, bytes(data), len(data), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
     if sent < 0:
@@ -190,10 +195,10 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-# The log sink: a second receiver of the records that go to standard error, such as telemetry.
+# The log sink: a second receiver of the log records, such as telemetry.
 #
-# A process sets it after its fork; until then records go nowhere else. The records of a process that was forked from
-# one with a sink reach the copy of that sink.
+# A process sets its sink after the fork. Without a sink, records go to standard error only. A process forked from a
+# process with a sink has a copy of this sink.
 
 Sink = Callable[[Mapping[str, Any]], object]
 
@@ -201,25 +206,25 @@ _sinks: list[Sink] = []
 
 
 def set_sink(sink: Sink | None) -> None:
-    """Give records to `sink` as well; None ends that."""
+    """Set the function that gets all log records, too; None removes it."""
     _sinks[:] = [] if sink is None else [sink]
 
 
 def offer(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """A structlog processor that gives the record to the sink. It stands last, when a record is complete and will be
-    written."""
+    """A structlog processor that gives the record to the sink. It is the last processor before rendering, so it gets
+    only complete records that will be written."""
     for sink in _sinks:
         sink(event)
     return event
 
 
-# Priorities of lines for the journal of systemd: `<3>` before a line is its level (sd-daemon(3)).
+# Priorities of lines for systemd's journal: `<3>` before a line means the level error (sd-daemon(3)).
 
 _PRIORITIES: Mapping[str, int] = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
 
 
 def is_journal(descriptor: int, environ: Mapping[str, str] = os.environ) -> bool:
-    """True if this descriptor writes to the journal, which systemd names in JOURNAL_STREAM."""
+    """True if this descriptor writes to systemd's journal. systemd names the journal's stream in JOURNAL_STREAM."""
     device, _, inode = environ.get("JOURNAL_STREAM", "").partition(":")
     with suppress(OSError, ValueError):
         found = os.fstat(descriptor)
@@ -228,6 +233,6 @@ def is_journal(descriptor: int, environ: Mapping[str, str] = os.environ) -> bool
 
 
 def prioritised(text: str, level: str) -> str:
-    """The text with the priority of this level before each of its lines."""
+    """The text with the priority of this level before every line."""
     mark = f"<{_PRIORITIES.get(level, 6)}>"
     return "\n".join(mark + line for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""The part of the settings that a PostgreSQL client is made from."""
+"""The parts of the settings for the clients of PostgreSQL and Redis, and for retries of a submit."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _SCHEME = re.compile(r"postgres(?:ql)?(?:\+asyncpg)?://", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PostgresSettings:
-    """The database, and the time that it keeps finished tasks. Times are seconds.
+    """The part of the settings for a PostgreSQL client. `keep`: the time for which the database keeps finished tasks.
+    Times are in seconds.
 
-    The URL holds the password and is not part of `repr`.
+    The URL contains the password, so `repr` does not show it.
     """
 
     url: str = field(repr=False)
@@ -33,7 +34,8 @@ class PostgresSettings:
 
 
 def checked(url: str) -> str:
-    """Returns the URL in the form of the driver. Raises ValueError with the allowed form, without the URL."""
+    """Check a PostgreSQL URL; returns it in the form that the driver takes. Raises ValueError, which names the allowed
+    form and does not show the URL."""
     scheme = _SCHEME.match(url)
     if scheme is None or not url.isprintable() or " " in url:
         raise ValueError(f"must be {ALLOWED}")
@@ -48,12 +50,13 @@ def checked(url: str) -> str:
     return plain
 
 
-# The part of the settings for retries of a submit while the store is unreachable.
+# The part of the settings for retries of a submit while the store cannot be reached.
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitSettings:
-    """`seconds` limits the time of a submit, `attempts`, if set, the number of its tries. Waits are seconds."""
+    """The limits for retries of a submit. `seconds`: the time that a submit may take with all its retries. `attempts`:
+    the number of tries; None: no limit. `first_wait` and `longest_wait`: the pauses between tries, in seconds."""
 
     attempts: int | None = None
     seconds: float = 10.0
@@ -61,14 +64,16 @@ class SubmitSettings:
     longest_wait: float = 2.0
 
 
-# The part of the settings that a Redis client is made from.
+# The part of the settings for a Redis client.
 
 
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
-    """The Redis server and the queue. Times are seconds. The URL holds the password and is not part of `repr`.
+    """The part of the settings for a Redis client: the server and the queue. Times are in seconds. The URL contains the
+    password, so `repr` does not show it.
 
-    `folder` holds the socket of the embedded store; it is checked before use.
+    `folder`: the folder with the socket of the embedded store, None for another store. The client checks its owner
+    before use.
     """
 
     url: str = field(repr=False)

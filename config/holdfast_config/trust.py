@@ -1,9 +1,9 @@
 """Rejects folders and files that another user could have created, replaced or changed.
 
-A folder of the service must belong to the caller or to root. A folder that is named (by a flag, a setting or systemd),
-or that systemd creates (/run/holdfast*), may belong to another user, if each folder above it belongs to root or to that
-user, so that nobody else can replace it. The folder must not be writable by its group or others; neither must the
-folders above it, unless they are sticky, as /tmp is.
+A folder of the service must belong to the caller or to root. There is one exception: a folder that is named (by a flag,
+a setting or systemd), or that systemd creates (/run/holdfast*), may belong to another user. Then all folders above it
+must belong to root or to this user, so that nobody else can replace it. The group and others must not be able to write
+in the folder, nor in the folders above it, except in sticky ones such as /tmp.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OF_SYSTEMD = Path("/run")
 
 
 class UntrustedError(PermissionError):
-    """A folder or file could have been created or changed by another user. `strerror` is the reason and the remedy."""
+    """Another user could have created or changed a folder or file. `strerror` is the reason with the remedy."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(errno.EPERM, why, str(path))
@@ -39,8 +39,9 @@ class SeenOwner:
 
 @dataclass(frozen=True, slots=True)
 class ServiceFolder:
-    """A folder for the service's sockets or data. `named`: the user chose it, it is not a default. `flag` is the option
-    that chooses another. `base`: the folder right above it that belongs to it, if any."""
+    """A folder for the service's sockets or data. `named`: the user chose the folder; false for a default. `flag`: the
+    option that chooses another folder. `base`: the folder of all projects above it, which is checked, too; None if
+    there is none."""
 
     path: Path
     named: bool
@@ -48,8 +49,8 @@ class ServiceFolder:
     base: Path | None = None
 
     def check(self) -> Path:
-        """Returns the path. Raises UntrustedError, or PermissionError if a folder above it cannot be searched. A
-        missing folder is accepted."""
+        """Check the owner and the mode of the folder; returns its path. A missing folder is accepted. Raises
+        UntrustedError, or PermissionError if the caller cannot search a folder above it."""
         for path in filter(None, (self.base, self.path)):
             self._check(path)
         return self.path
@@ -66,7 +67,7 @@ class ServiceFolder:
 
 
 def is_trusted(folder: ServiceFolder) -> bool:
-    """True if the check accepts the folder."""
+    """True if `check` accepts the folder."""
     try:
         folder.check()
     except OSError:
@@ -75,8 +76,8 @@ def is_trusted(folder: ServiceFolder) -> bool:
 
 
 def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:
-    """The reason that a folder is not trusted and the remedy, as the end of a sentence; empty if it is trusted. `above`
-    are its real parents, the nearest first."""
+    """The reason why a folder is not trusted, with the remedy, as the end of a sentence. Empty if the folder is
+    trusted. `above`: the real folders above it, the nearest first. `caller`: the id of the user who wants to use it."""
     if stat.S_ISLNK(folder.mode):
         return "it is a symbolic link: name the folder that it leads to"
     if folder.mode & BY_OTHERS:
@@ -91,7 +92,7 @@ def objection(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, nam
 
 
 def _objection_to_owner(folder: SeenOwner, above: Sequence[SeenOwner], caller: int, *, named: bool) -> str:
-    """The objection to a folder that belongs to another user."""
+    """The reason why a folder of another user is not trusted; empty if it is trusted."""
     if not named and not _is_of_systemd(folder.path):
         return f"it belongs neither to {user(caller)} nor to root: have that user or root remove it"
     for parent in above:
@@ -101,7 +102,7 @@ def _objection_to_owner(folder: SeenOwner, above: Sequence[SeenOwner], caller: i
 
 
 def user(uid: int) -> str:
-    """The text for a user in messages."""
+    """A user in messages, for example `user ada (1000)`."""
     try:
         return f"user {pwd.getpwuid(uid).pw_name} ({uid})"
     except KeyError:
@@ -117,7 +118,7 @@ def _mode(seen: SeenOwner) -> str:
 
 
 def _seen(path: Path) -> SeenOwner:
-    """Owner and mode of the folder, or of a symbolic link in its place."""
+    """The owner and mode of the folder. If the path is a symbolic link, those of the link."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)

@@ -1,4 +1,5 @@
-"""Types of settings. Each parser raises ValueError with the allowed values as the end of a sentence."""
+"""The types of settings and their parsers. A parser raises ValueError. Its text is the end of a sentence that names the
+allowed values."""
 
 from __future__ import annotations
 
@@ -15,10 +16,10 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr
 from holdfast_config import addresses, bounds, names, redis_urls, service_folders
 from holdfast_config.lanes import Lane, Rate, lanes, queue, rates
 
-STANDARD_PREFIX = "whsec_"  # of a webhook secret in base64
+STANDARD_PREFIX = "whsec_"  # the beginning of a webhook secret in base64 (Standard Webhooks)
 
 SHORTEST_TOKEN = 16  # characters
-REDACTED = (  # names of fields, of which each letter may be large, and _ may be - or nothing
+REDACTED = (  # names of fields; upper and lower case do not differ, and _ also stands for - or nothing
     *("*passw*", "*passphrase*", "*secret*", "*credential*", "*token", "*api_key", "*access_key", "*private_key"),
     *("*authorization", "*cookie", "*cookies", "*signature", "*account_key", "sig", "*pwd", "pass", "*_pass"),
     *("auth", "*_auth", "*jwt", "session", "*session_id", "*sess_id", "sid", "*shared_key", "*signing_key"),
@@ -33,17 +34,17 @@ _SWITCH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0"
 
 
 def integer(low: int, high: int) -> BeforeValidator:
-    """Accepts a whole number from `low` to `high`."""
+    """A validator that accepts a whole number from `low` to `high`."""
     return BeforeValidator(lambda value: bounds.whole(value, low, high))
 
 
 def duration(low: float = 0.0) -> BeforeValidator:
-    """Accepts a duration of at least `low` seconds."""
+    """A validator that accepts a duration of at least `low` seconds."""
     return BeforeValidator(lambda value: bounds.duration(value, low))
 
 
 def one_of(*choices: str, hint: str = "") -> BeforeValidator:
-    """Accepts one of a few words, in any case."""
+    """A validator that accepts one of these words, in upper or lower case. `hint`: the end of its error text."""
 
     def parse(value: object) -> str:
         word = value.strip().lower() if isinstance(value, str) else ""
@@ -55,7 +56,7 @@ def one_of(*choices: str, hint: str = "") -> BeforeValidator:
 
 
 def switch(value: object) -> bool:
-    """Parses a boolean of TOML, or a word for one."""
+    """Parse a boolean of TOML, or a word such as yes or off."""
     word = str(value).strip().lower()
     if word in _SWITCH:
         return _SWITCH[word]
@@ -63,7 +64,7 @@ def switch(value: object) -> bool:
 
 
 def size(value: object) -> int:
-    """Parses a number of bytes: a whole number, or one with a unit."""
+    """Parse a size in bytes: a whole number, or a number with a unit such as MB."""
     match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
     number = round(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else -1
     if not 1 <= number < 1 << 60:
@@ -72,14 +73,14 @@ def size(value: object) -> int:
 
 
 def text(value: object) -> str:
-    """Accepts printable text that is not empty."""
+    """Accept a printable text that is not empty."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError("must be a text that is not empty and has no control characters")
     return value
 
 
 def name(value: object) -> str:
-    """Parses a name, as `name_rules` allows it."""
+    """Parse a name by the rule of `names.is_name`."""
     stripped = value.strip() if isinstance(value, str) else ""
     if names.is_name(stripped):
         return stripped
@@ -87,7 +88,7 @@ def name(value: object) -> str:
 
 
 def host(value: object) -> str:
-    """Parses the name or address of a server, without a port."""
+    """Parse the name or the address of a server, without a port."""
     stripped = text(value).strip().removeprefix("[").removesuffix("]")
     if re.fullmatch(r"[^\s:/@?#\[\]%]+", stripped) or _is_address(stripped):
         return stripped
@@ -95,7 +96,7 @@ def host(value: object) -> str:
 
 
 def webhook(value: object) -> str:
-    """Parses an http or https URL without a login, or `off`."""
+    """Parse the URL of a webhook (http or https, without a login), or `off`."""
     if value == "off":
         return "off"
     url = text(value).strip()
@@ -107,7 +108,7 @@ def webhook(value: object) -> str:
 
 
 def webhook_secret(value: SecretStr) -> SecretStr:
-    """Accepts `whsec_` and base64 (Standard Webhooks), or any text; then its bytes are the key."""
+    """Accept `whsec_` followed by a key in base64 (Standard Webhooks), or any other text, whose bytes are the key."""
     try:
         key = _key_of(value.get_secret_value())
     except ValueError:
@@ -125,7 +126,7 @@ def _key_of(secret: str) -> bytes:
 
 
 def web_token(value: SecretStr) -> SecretStr:
-    """Accepts a token that cannot be guessed."""
+    """Accept a token of 16 or more printable ASCII characters without spaces."""
     token = value.get_secret_value()
     if not (len(token) >= SHORTEST_TOKEN and token.isascii() and token.isprintable() and " " not in token):
         raise ValueError(f"must be {SHORTEST_TOKEN} or more letters, digits and signs, without spaces")
@@ -133,7 +134,7 @@ def web_token(value: SecretStr) -> SecretStr:
 
 
 def host_names(value: object) -> str:
-    """Accepts names of hosts, separated by commas."""
+    """Accept names of hosts, separated by commas."""
     names = [name.strip().lower() for name in text(value).split(",") if name.strip()]
     if not all(_HOST.fullmatch(name) for name in names):
         raise ValueError("must be names of hosts, such as queue.example.org, separated by commas")
@@ -141,7 +142,7 @@ def host_names(value: object) -> str:
 
 
 def field_patterns(value: object) -> tuple[str, ...]:
-    """Parses names of fields, in which * stands for any letters."""
+    """Parse names of fields, joined by commas. In a name, * stands for any letters."""
     words = tuple(word.lower() for word in _words(value))
     if words == ("none",) or words == ():
         return ()
@@ -151,7 +152,7 @@ def field_patterns(value: object) -> tuple[str, ...]:
 
 
 def http_url(value: object) -> str:
-    """Parses the URL of a collector."""
+    """Parse an http or https URL."""
     url = text(value).strip()
     try:
         parts = urlsplit(url)
@@ -164,7 +165,7 @@ def http_url(value: object) -> str:
 
 
 def trace_url(value: object) -> str:
-    """Parses the template of a trace's URL."""
+    """Parse the template of a trace's URL, with {trace_id} in it."""
     url = text(value).strip()
     plain = url.replace("{trace_id}", "0" * 32).replace("{span_id}", "0" * 16)
     try:
@@ -180,23 +181,23 @@ def trace_url(value: object) -> str:
 
 
 def listen(value: object) -> str:
-    """Parses an address to listen on; a port alone is one of loopback."""
+    """Parse an address to listen on. A port alone means this port on loopback."""
     given = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     return str(addresses.parse_listen(text(given).strip()))
 
 
 def place(value: object) -> Path:
-    """Parses a path; `~` is the home folder."""
+    """Parse a path; `~` stands for the home folder."""
     return service_folders.expanded(text(str(value) if isinstance(value, Path) else value))
 
 
 def folder(value: object) -> Path:
-    """Parses a path and makes it absolute, because children may change their working directory."""
+    """Parse a path and make it absolute, because child processes may change their working directory."""
     return place(value).absolute()
 
 
 def folders(value: object) -> tuple[Path, ...]:
-    """Parses paths of folders, joined by commas, or `none`."""
+    """Parse paths of folders, joined by commas, or `none`."""
     words = _words(value)
     return () if words == ("none",) else tuple(folder(word) for word in words)
 
@@ -209,7 +210,8 @@ def _is_address(address: str) -> bool:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    """The parts of a list, or of a text with commas."""
+    """The items of a list, or the parts of a text between commas. Any other value becomes one empty text, which no
+    parser accepts."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     return (
@@ -220,7 +222,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def verbs(value: object) -> tuple[str, ...]:
-    """Parses verbs of the control socket."""
+    """Parse verbs of the control socket, joined by commas, or `none`."""
     words = tuple(word.lower() for word in _words(value))
     if words == ("none",):
         return ()
@@ -230,7 +232,7 @@ def verbs(value: object) -> tuple[str, ...]:
 
 
 def variables(value: object) -> tuple[str, ...]:
-    """Parses names of environment variables."""
+    """Parse names of environment variables, joined by commas."""
     words = _words(value)
     if all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", word, re.ASCII) for word in words):
         return tuple(dict.fromkeys(words))

@@ -1,5 +1,5 @@
-"""The file of the dashboard's users. A line is `name:role:hash`, and `supervisor web-user` prints it. `name:role` is
-for a user who logs in only at the proxy. Empty lines and lines that begin with # are ignored.
+"""The file of the dashboard's users. `supervisor web-user` prints a line `name:role:hash` for it. A line `name:role` is
+for a user who logs in at the proxy and has no password here. Empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-# Hashes of passwords, made with scrypt: `scrypt$N$R$P$SALT$KEY`, where SALT and KEY are base64.
+# Hashes of passwords, made with scrypt. The form is `scrypt$N$R$P$SALT$KEY`; SALT and KEY are in base64.
 
-N, R, P = 1 << 14, 8, 5  # 16 MiB, and about a quarter of a second: one of the recommended sets of OWASP
-MOST_MEMORY = 64 << 20  # bytes that a hash of the file may ask for
+N, R, P = 1 << 14, 8, 5  # parameters that OWASP recommends: they cost 16 MiB and about a quarter of a second
+MOST_MEMORY = 64 << 20  # bytes of memory that the check of a hash in the file may need
 SALT_BYTES = 16
 KEY_BYTES = 32
 SHORTEST = 8  # characters of a password
@@ -26,24 +26,27 @@ LONGEST = 1024
 
 
 def make(password: str) -> str:
-    """Hashes a password with a new salt."""
+    """Hash a password with a new salt."""
     salt = secrets.token_bytes(SALT_BYTES)
     return _written(N, R, P, salt, _key(password, salt, N, R, P))
 
 
 def unknown() -> str:
-    """The hash of a random password. Checking an unknown user against it takes as long as checking a known one."""
+    """The hash of a random password. A login with an unknown name is checked against this hash, so that it takes as
+    long as a login with a known name."""
     return _written(N, R, P, secrets.token_bytes(SALT_BYTES), secrets.token_bytes(KEY_BYTES))
 
 
 def matches(password: str, written: str) -> bool:
-    """True if the password is right; a wrong one takes as long to check. Raises ValueError if `text` is no hash."""
+    """True if the password is right. The check of a wrong password takes as long as that of a right one. Raises
+    ValueError if `written` is no hash."""
     n, r, p, salt, key = parse_hash(written)
     return hmac.compare_digest(_key(password, salt, n, r, p), key)
 
 
 def parse_hash(written: str) -> tuple[int, int, int, bytes, bytes]:
-    """N, R, P, the salt and the key. Raises ValueError if the text is no hash, or checking it needs too much memory."""
+    """Parse a hash; returns N, R, P, the salt and the key. Raises ValueError if the text is no hash, or if its check
+    would need too much memory."""
     try:
         kind, *numbers, salt, key = written.split("$")
         n, r, p = map(int, numbers)
@@ -71,7 +74,7 @@ RESERVED = frozenset({"token", "viewer-token"})  # the names under which tokens 
 
 
 class Role(StrEnum):
-    """A viewer reads; an operator also changes."""
+    """The role of a user. A viewer can only read; an operator can also change things."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -79,7 +82,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """`hash` is empty for a user without a password."""
+    """A user of the dashboard. `hash`: the hash of the password; empty for a user who logs in at the proxy."""
 
     name: str
     role: Role
@@ -90,7 +93,8 @@ class User:
 
 
 def read(path: Path) -> dict[str, User]:
-    """Users by name. Raises ValueError with one line for a file that is away, wrong, or open to others."""
+    """Read the users in the file, by name. Raises ValueError with one line if the file is missing, wrong, or accessible
+    to other users."""
     text = _text(path)
     users: dict[str, User] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -107,7 +111,7 @@ def read(path: Path) -> dict[str, User]:
 
 def _text(path: Path) -> str:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its writer
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
             raise ValueError(f"{path}: is no regular file")
         with path.open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode
@@ -123,7 +127,7 @@ def _text(path: Path) -> str:
 
 
 def parse(line: str) -> User:
-    """Raises ValueError."""
+    """Parse a line of the file. Raises ValueError."""
     name, _, rest = line.partition(":")
     role, _, written = rest.partition(":")
     check_name(name)
@@ -138,7 +142,7 @@ def parse(line: str) -> User:
 
 
 def check_name(name: str) -> None:
-    """Raises ValueError if this cannot be the name of a user."""
+    """Check the name of a user. Raises ValueError if the name is not allowed."""
     if not name.strip() or name != name.strip() or ":" in name or not name.isprintable() or len(name) > LONGEST_NAME:
         raise ValueError(f"a name must have 1 to {LONGEST_NAME} printable characters, and no colon")
     if name in RESERVED or name.startswith("#"):

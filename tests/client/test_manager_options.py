@@ -34,7 +34,7 @@ async def manager(redis_settings: RedisSettings) -> AsyncIterator[TaskManager]:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"after": "t1"}, "after 't1': a list of task ids is expected"),
+        ({"after": "t1"}, "after must be a list of task ids, not 't1'"),
         ({"after": 7}, "after 7: a list"),
         ({"after": ["a b"]}, "task_id 'a b'"),
         ({"after": [7]}, "task_id 7"),
@@ -48,7 +48,7 @@ async def manager(redis_settings: RedisSettings) -> AsyncIterator[TaskManager]:
         ({"expires": 1e12}, "expires 1000000000000.0"),
         ({"expires": datetime(2030, 1, 1)}, "has no time zone"),  # noqa: DTZ001 - that is the point
         ({"expires": datetime(1900, 1, 1, tzinfo=UTC)}, "a date from 1971 on"),
-        ({"expires": 5, "delay": 5}, "ends before the delay"),
+        ({"expires": 5, "delay": 5}, "the task would expire before its delay of 5 s is over"),
         ({"key": ""}, "key '': 1 to 1000 characters"),
         ({"key": 5}, "key 5: text expected"),
         ({"key": "\ud800"}, "not Unicode text"),

@@ -37,7 +37,7 @@ def test_kill_points_are_spelled(text: str, expected: tuple[KillPoint, ...]) -> 
         ("lunch", r"'lunch': no such point; there are fork, bell, .*restored"),
         ("bell:0", r"'bell:0': must be point\[:n\[:signal\]\]\[@/file\]"),
         ("bell:x", "'bell:x': must be"),
-        ("bell:1:NOW", "'bell:1:NOW': no such signal; as in KILL, TERM or STOP"),
+        ("bell:1:NOW", "'bell:1:NOW': no such signal; KILL, TERM and STOP are examples"),
         ("bell@once", "'bell@once': must be"),
         ("bell,", "'': must be"),
     ],

@@ -85,7 +85,7 @@ async def test_what_has_ended_is_cleaned_away_by_state_and_age(manager: TaskMana
     assert await known(manager) == {"canceled", "open"}
     assert await manager.clean_tasks() == 1
     assert await known(manager) == {"open"}
-    with pytest.raises(InvalidTaskError, match="state working: only what has ended can be deleted"):
+    with pytest.raises(InvalidTaskError, match="state working: only ended tasks can be deleted"):
         await manager.clean_tasks("working")
 
 

@@ -6,9 +6,9 @@
 
 One manager is enough for a whole program, and any thread may use it. Calls run in an event loop in a background thread,
 which begins with the first call. A fork is safe at any time: the child's first call begins a loop and connections of
-its own. In a coroutine use the async manager: this one would block the event loop.
+its own. In a coroutine use the async manager, because this one would block the event loop.
 
-A method is one line here: `awaited` and `iterated` give it the arguments, types and docstring of the async method.
+A method takes one line here: `awaited` or `iterated` gives it the arguments, types and docstring of the async method.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ Served = BackgroundLoop[asynchronous.TaskManager] | ServedByTest
 
 
 class WithoutAsync(Generic[A_co]):
-    """Calls of an async object. `running` gives the loop that serves them, `of` the object, of the manager there."""
+    """Base of the classes whose methods call an async object. `running()` returns the background loop. `of(manager)`
+    returns the async object, from the manager in that loop."""
 
     def __init__(self, running: Callable[[], Served], of: Callable[[asynchronous.TaskManager], A_co]) -> None:
         self._running, self._of = running, of
@@ -54,7 +55,7 @@ class WithoutAsync(Generic[A_co]):
 def awaited(
     method: Callable[Concatenate[A_co, P], Awaitable[R]],
 ) -> Callable[Concatenate[WithoutAsync[A_co], P], R]:
-    """A coroutine method as a method that returns its result."""
+    """Make a method without async from a coroutine method: it waits for the result and returns it."""
 
     @functools.wraps(method)
     def call(self: WithoutAsync[A_co], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -67,7 +68,8 @@ def awaited(
 def iterated(
     method: Callable[Concatenate[A_co, P], AsyncGenerator[R]],
 ) -> Callable[Concatenate[WithoutAsync[A_co], P], Iterator[R]]:
-    """An async generator method as a method that returns an iterator: one call of the loop for each value."""
+    """Make a method without async from an async generator method: it returns an iterator that calls the loop for each
+    value."""
 
     @functools.wraps(method)
     def call(self: WithoutAsync[A_co], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
@@ -86,7 +88,7 @@ def _each(background: Served, values: AsyncGenerator[R]) -> Iterator[R]:
 
 
 class SyncBatch(WithoutAsync[Batch]):
-    """A batch by its id."""
+    """A handle of a batch, for code without async. Its methods ask the store."""
 
     def __init__(self, running: Callable[[], Served], batch_id: str) -> None:
         super().__init__(running, lambda manager: manager.batch(batch_id))
@@ -100,7 +102,7 @@ class SyncBatch(WithoutAsync[Batch]):
 
 
 class SyncSchedules(WithoutAsync[Schedules]):
-    """The schedules of a manager's queue."""
+    """The schedules of a manager's queue, for code without async."""
 
     def __init__(self, running: Callable[[], Served]) -> None:
         super().__init__(running, lambda manager: manager.schedules)
@@ -125,9 +127,9 @@ class SyncSchedules(WithoutAsync[Schedules]):
 
 
 class TaskManager(WithoutAsync[asynchronous.TaskManager]):
-    """The calls of producers and operators of a queue, without async. Close it, or use it as a context manager. With
-    storage in PostgreSQL, `database` names the database (`load().postgres`). The other arguments are those of
-    `holdfast.TaskManager`.
+    """The calls of producers and operators of a queue, for code without async. Use a manager as a context manager, or
+    close it. If PostgreSQL keeps the tasks, `database` names the database (`load().postgres`). The other arguments are
+    those of `holdfast.TaskManager`.
     """
 
     def __init__(
@@ -158,7 +160,8 @@ class TaskManager(WithoutAsync[asynchronous.TaskManager]):
         super().__init__(functools.partial(_running, self._loop), lambda manager: manager)
 
     def close(self) -> None:
-        """Close its connections and end its thread; calls under way in other threads end with ClosedError."""
+        """Close the manager's connections and end its thread. Calls that still run in other threads raise
+        ClosedError."""
         self._loop.close()
 
     def __enter__(self) -> Self:
@@ -215,15 +218,14 @@ class TaskManager(WithoutAsync[asynchronous.TaskManager]):
 
 
 def _running(loop: ProcessLoop[asynchronous.TaskManager]) -> Served:
-    """The loop that serves the calls. In a test this is the loop of the test's manager, because its own may outlive the
-    test."""
+    """The background loop that serves a manager's calls. In a test the calls go to the test's manager instead."""
     manager = manager_of_test()
     return loop.running() if manager is None else ServedByTest(manager)
 
 
 def _check_stores(settings: object, database: object) -> None:
-    """Raises InvalidTaskError: callers need not be typed."""
+    """Check the types at run time, because callers need no type checker. Raises InvalidTaskError."""
     if not isinstance(settings, RedisSettings):
-        raise InvalidTaskError(f"settings {shown(settings)}: RedisSettings are expected, as load().redis")
+        raise InvalidTaskError(f"settings {shown(settings)}: RedisSettings are expected, such as load().redis")
     if database is not None and not isinstance(database, PostgresSettings):
-        raise InvalidTaskError(f"database {shown(database)}: PostgresSettings are expected, as load().postgres")
+        raise InvalidTaskError(f"database {shown(database)}: PostgresSettings are expected, such as load().postgres")

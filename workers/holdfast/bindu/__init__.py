@@ -1,10 +1,10 @@
-"""Holdfast as the scheduler and the storage of an application of the framework `bindu`.
+"""Holdfast as the scheduler and the storage of an application made with the framework `bindu`.
 
     scheduler, storage = connect(redis_url="redis://…")
     async with TaskManager(scheduler=scheduler, storage=storage) as manager: ...
 
-`install` gives them to applications that make their own: call it before `bindufy`. Needs the extra: pip install
-'holdfast-supervisor[bindu]', on Python 3.12 or later.
+`bindufy` makes its own scheduler and storage: call `install` before it, and it uses these. This package needs Python
+3.12 or later, and the extra: pip install 'holdfast-supervisor[bindu]'.
 """
 
 from __future__ import annotations

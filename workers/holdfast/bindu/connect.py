@@ -16,13 +16,14 @@ from holdfast_config import ConfigError, Settings, load
 
 
 class SchedulerAndStorage(NamedTuple):
-    """Both share the list of tasks that the framework's workers in this process hold: use them as a pair."""
+    """A scheduler and the storage that belongs to it. They share the list of tasks that the framework's workers in this
+    process hold, so use both or none."""
 
     scheduler: HoldfastScheduler
     storage: HoldfastStorage
 
     async def use(self, settings: Settings) -> None:
-        """Use these settings instead, before the scheduler is entered."""
+        """Replace the settings of both. Call this before the scheduler is entered."""
         _refuse_memory(settings)
         await self.storage.close()
         self.scheduler.use(settings)
@@ -38,11 +39,12 @@ def connect(
     max_connections: int | None = None,
     consume: bool = False,
 ) -> SchedulerAndStorage:
-    """A scheduler and a storage over one queue; nothing is connected before they are used.
+    """Make a scheduler and a storage over one queue. They connect when they are first used.
 
-    Without `settings` the keywords count, and below them the environment and files, as for `supervisor`: with no URL it
-    is the store of the supervisor of this host. With `consume` the framework's own workers in this process take tasks
-    from the queue, beside those of supervisors; else they take none. Raises ConfigError, which is a ValueError.
+    Without `settings` the keywords count, then the environment and files, like for the command `supervisor`. If no URL
+    is given, the pair uses the store of the supervisor on this host. With `consume` the framework's own workers in this
+    process also take tasks from the queue; otherwise only workers of supervisors do. Raises ConfigError, which is a
+    ValueError.
     """
     keywords = {"redis_url": redis_url, "queue_name": queue_name, "redis_max_connections": max_connections}
     if settings is None:
@@ -58,12 +60,17 @@ def connect(
 
 def _refuse_memory(settings: Settings) -> None:
     if settings.scheduler_type == "memory":
-        raise ConfigError(["scheduler_type: 'memory': is in one process; give a redis_url, or use the framework's own"])
+        raise ConfigError(
+            [
+                "scheduler_type: 'memory': no other process could reach these tasks; give a redis_url, or use the "
+                "framework's own scheduler and storage"
+            ]
+        )
 
 
 def _block_of(config: object) -> Mapping[str, object]:
-    """The `scheduler` block of the framework's configuration, without defaults. Redis without a server means the one at
-    the usual address, like in the framework's own scheduler."""
+    """The `scheduler` block of the framework's configuration, without values equal to their defaults. If the block
+    names no server, `redis_host` is kept, so that its default counts like in the framework's own scheduler."""
     if not is_dataclass(config) or getattr(config, "type", None) != "redis":
         return {}
     values = {each.name: getattr(config, each.name) for each in fields(config)}
@@ -81,9 +88,10 @@ def install(
     max_connections: int | None = None,
     consume: bool = False,
 ) -> SchedulerAndStorage:
-    """Connect, and give this pair to applications that this process starts from now on: the framework has no other way
-    to set them. Without `settings`, keywords, environment and files come first, then the `scheduler` block of the
-    application's configuration. `memory` in that block is the framework's default and is ignored. Raises ConfigError.
+    """Connect, and replace the framework's functions that make a scheduler and a storage. Applications that this
+    process starts from now on get this pair. Without `settings`, keywords, environment and files come first, then the
+    `scheduler` block of the application's configuration. `memory` in this block is the framework's default and is
+    ignored. Raises ConfigError.
     """
     pair = connect(
         settings, redis_url=redis_url, queue_name=queue_name, max_connections=max_connections, consume=consume

@@ -1,7 +1,8 @@
-"""The tasks that the framework's workers in this process hold.
+"""The tasks that the framework's workers in this process hold now.
 
-A worker of the framework takes an operation from the scheduler, writes its states to the storage, and asks for the next
-one. For Holdfast this is one delivery: the state that ends a turn settles the delivery, under its claim, once.
+A worker of the framework takes an operation from the scheduler, writes states to the storage, and asks the scheduler
+for the next operation. For Holdfast this is one delivery. The state that ends the turn becomes the outcome of the
+delivery.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ Documents = list[dict[str, Any]]
 
 @dataclass(slots=True)
 class HeldTask:
-    """`state` is the last one that its worker wrote, at first submitted. `stopped`: the task was canceled or another
-    worker owns it, so its outcome is ignored. Three events: `over` is set with the `outcome`, `back` when the worker
-    has asked for the next task or is gone, `settled` when the store has answered."""
+    """A task that a worker of the framework holds. `state`: the state that this worker wrote last, at first submitted.
+    `stopped`: the outcome is ignored, because the task was canceled or another worker owns it. `over` is set together
+    with `outcome`. `back` is set when the worker has asked for the next task or is gone. `settled` is set when the
+    store has answered the report of the outcome."""
 
     task_id: str
     max_bytes: int
@@ -36,7 +38,8 @@ class HeldTask:
     settled: anyio.Event = field(default_factory=anyio.Event)
 
     def take_state(self, state: str, artifacts: Documents, messages: Documents) -> None:
-        """Take a state with its artifacts and messages. Raises InvalidTaskError if JSON cannot hold them."""
+        """Note a state that the worker wrote, with its artifacts and messages. A state that ends the turn makes the
+        outcome. Raises InvalidTaskError if JSON cannot hold the artifacts or messages."""
         self.state = state
         self.artifacts += artifacts
         self.messages += messages
@@ -49,7 +52,7 @@ class HeldTask:
         self.settled.set()
 
     def leave(self, *, gone: bool) -> None:
-        """Note that its worker has asked for the next task, or is gone."""
+        """Note that the worker has asked for the next task, or is gone."""
         if self.outcome is None:
             self._end(HandlerStopped("drain") if gone else self._outcome("completed"))
         self.back.set()
@@ -79,7 +82,7 @@ _OUTCOMES = frozenset({"completed", "failed", "rejected", "input-required", "aut
 
 
 class HeldTasks:
-    """All tasks held in this process, by id."""
+    """All tasks that workers in this process hold, by id."""
 
     def __init__(self) -> None:
         self._held: dict[str, HeldTask] = {}
@@ -94,8 +97,8 @@ class HeldTasks:
         return held if held and not held.stopped else None
 
     def drop(self, held: HeldTask) -> None:
-        """Remove a task that no worker here holds any more. Its settlement is on its way, unless the task was
-        stopped."""
+        """Remove a task that its worker no longer holds. Unless the task was stopped, keep it until the store has
+        answered the report of its outcome."""
         self._held.pop(held.task_id, None)
         if not held.stopped:
             self._ending[held.task_id] = held

@@ -1,4 +1,4 @@
-"""The framework's scheduler over a Holdfast queue."""
+"""A scheduler for the framework that keeps its tasks in a Holdfast queue."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
     from holdfast.store import Store
 
 
-# Runs one worker of this library for each worker of the framework, in the framework's process.
+# Run one Holdfast worker for each worker of the framework, in the framework's process.
 #
-# It has an incarnation and a lease of its own, holds one delivery at a time, and claims the next one when the
-# framework's worker asks for it, so that waiting tasks go to idle workers. When the process dies its task is delivered
-# again: once the lease has lapsed, or within seconds if a supervisor of the same host and runtime folder watches its
-# lock file.
+# The Holdfast worker has an incarnation and a lease of its own, and holds one delivery at a time. It claims the next
+# task only when the framework's worker asks for one, so that waiting tasks go to idle workers. If the process dies, its
+# task is delivered again when the lease has ended. If a supervisor of the same host and runtime folder watches the lock
+# file, this takes seconds.
 
-PAUSE = 1.0  # seconds before a worker that the store has ended is followed by another one
+PAUSE = 1.0  # seconds between the end of a worker by the store and the start of another one
 
 _log = structlog.get_logger("holdfast.bindu")
 
 
 class Consumer:
-    """Implements `holdfast.handler.handler.Runner`. `serve` lives as long as its scheduler."""
+    """Connects one worker of the framework to Holdfast: it passes deliveries to this worker and takes the outcomes.
+    Implements `holdfast.handler.handler.Runner`. `serve` runs until `close`."""
 
     def __init__(self, store: Store, settings: Settings, held_tasks: HeldTasks, slot: int) -> None:
         single = {"concurrency": 1, "task_timeout": None, "max_tasks": None, "max_memory": None, "drain_timeout": 0.0}
@@ -61,7 +62,7 @@ class Consumer:
         self._ready = False
 
     async def serve(self) -> None:
-        """Run one worker after the other, because the store may end a worker."""
+        """Run a Holdfast worker. If the store ends it (for example after a lost lease), run another one."""
         try:
             while not self._closing.is_set():
                 await self._run_worker()
@@ -70,7 +71,7 @@ class Consumer:
             self._given.set()
 
     async def next(self) -> dict[str, Any] | None:
-        """The next operation. Asking for it ends the operation before. None after `close`."""
+        """Wait for the next operation; None after `close`. This call also ends the operation before."""
         self._let_go(gone=False)
         self._set_ready(True)
         await self._given.wait()
@@ -79,7 +80,7 @@ class Consumer:
         return operation
 
     def close(self) -> None:
-        """Claim no more tasks, and give back the held one, because the framework's worker is gone."""
+        """Claim no more tasks, and give the held task back to the queue: the framework's worker is gone."""
         self._closing.set()
         self._set_ready(False)
         self._let_go(gone=True)
@@ -155,7 +156,7 @@ async def _first(*events: anyio.Event) -> None:
 
 @contextmanager
 def _locked(incarnation: str, settings: Settings) -> Generator[None]:
-    """Hold the worker's lock file while the block runs, if a supervisor's steward watches lock files here."""
+    """Hold the worker's lock file while the block runs, if the runtime folder of a supervisor is there and writable."""
     folder = settings.runtime_folder.check() / "incarnations"
     if not os.access(folder, os.W_OK):
         yield
@@ -171,8 +172,9 @@ def _locked(incarnation: str, settings: Settings) -> Generator[None]:
 
 
 class HoldfastScheduler(Scheduler):
-    """Made by `connect`; use it as a context manager. Like those of any producer, its calls are idempotent, and are
-    retried while the store cannot be reached. Errors are those of `holdfast.errors`."""
+    """The framework's scheduler interface over a Holdfast queue. `connect` makes it; use it with `async with`. Its
+    calls are idempotent, and are repeated while the store cannot be reached. They raise the errors of
+    `holdfast.errors`."""
 
     def __init__(self, settings: Settings, held_tasks: HeldTasks, *, consume: bool) -> None:
         self._settings, self._held_tasks, self._consume = settings, held_tasks, consume
@@ -186,15 +188,15 @@ class HoldfastScheduler(Scheduler):
 
     @property
     def store_url(self) -> str:
-        """The URL of its store, without a password."""
+        """The URL of the scheduler's store, with the password masked."""
         return self._settings.redis.masked_url
 
     def use(self, settings: Settings) -> None:
-        """Use these settings instead, before it is entered."""
+        """Replace the settings. Call this before the scheduler is entered."""
         self._settings = settings
 
     async def __aenter__(self) -> Self:
-        """Raises StoreUnavailableError, with the URL, if the store does not answer."""
+        """Open the store. Raises StoreUnavailableError, which names the URL, if the store does not answer."""
         store = make_store(self._settings.redis, self._settings.postgres)
         try:
             await store.ping()
@@ -208,7 +210,7 @@ class HoldfastScheduler(Scheduler):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give tasks that the framework's workers still hold back to the queue."""
+        """Return the tasks that the framework's workers still hold to the queue, and close the store."""
         self._closing.set()
         for consumer in self._serving:
             consumer.close()
@@ -227,30 +229,31 @@ class HoldfastScheduler(Scheduler):
         await self._opened.add(submission.task_id, ran=True)
 
     async def _refuse_ended(self, task_id: str) -> None:
-        """Refuse a task that has ended in the storage before it was submitted, for example by a cancel."""
+        """Raise TaskEndedError for a task that ended in the storage before it was submitted, for example by a
+        cancel."""
         state = await self._opened.noted_state(task_id)
         if state in TERMINAL and await self._opened.get(task_id) is None:
             raise TaskEndedError(f"task {task_id} is {state} and takes no more messages; submit a new task")
 
     async def cancel_task(self, params: dict[str, Any]) -> None:
-        """End a task, running or not. The cancel of an unknown task is kept for a while, in case the task comes
-        later."""
+        """Cancel a task, running or not. The store keeps the cancel of an unknown task for ten minutes, in case the
+        task comes later."""
         with suppress(UnknownTaskError):
             await self._manager.cancel_task(_id(params), "canceled by the application")
 
     async def pause_task(self, params: dict[str, Any]) -> None:
-        """Raises UnknownTaskError."""
+        """Pause a task. Raises UnknownTaskError."""
         await self._manager.pause_task(_id(params), "paused by the application")
 
     async def resume_task(self, params: dict[str, Any]) -> None:
-        """Raises UnknownTaskError."""
+        """Resume a paused task. Raises UnknownTaskError."""
         await self._manager.resume_task(_id(params), reason="resumed by the application")
 
     async def receive_task_operations(self) -> AsyncIterator[dict[str, Any]]:
-        """The operations that a worker of the framework is to run, one after the other; none if `consume` is off.
+        """Yield the operations for one worker of the framework, one after the other; none if `consume` is off.
 
-        Each call is a worker of its own. Asking for the next operation ends the one before. Cancel, pause and resume
-        are done in the store and never returned here.
+        A call counts as one worker. Asking for the next operation ends the operation before. Cancels, pauses and
+        resumes happen in the store and are never yielded here.
         """
         store = self._opened
         if not self._consume:
@@ -266,7 +269,7 @@ class HoldfastScheduler(Scheduler):
         await serving
 
     async def get_queue_length(self) -> int:
-        """The number of entries that wait."""
+        """The number of entries that wait in the queue."""
         return await self._manager.queue_length(self._settings.queue_name)
 
     async def clear_queue(self) -> int:

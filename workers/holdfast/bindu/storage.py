@@ -1,4 +1,5 @@
-"""The framework's storage, over the tasks of a Holdfast queue and the records kept beside them."""
+"""A storage for the framework: it shows the tasks of a Holdfast queue, and keeps the framework's own data beside
+them."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.store import Store, make_store
 from holdfast_config import Settings
 
-# Opens the store of the storage when it is first needed.
+# The base of the storage: it opens the store at the first call.
 
 Document = dict[str, Any]
 
@@ -39,12 +40,13 @@ MOST = 1000  # tasks or contexts of one list
 
 
 def most(length: int | None) -> int:
-    """The limit of a list: this length, or the largest allowed one if the length is missing or not valid."""
+    """The number of items that a list may have: `length`, but at most MOST. Also MOST if `length` is None or below
+    1."""
     return MOST if length is None or length <= 0 else min(length, MOST)
 
 
 class LazyStore:
-    """Base class of the parts of the storage. Calls are retried while the store cannot be reached."""
+    """Base class of the parts of the storage. Calls are repeated while the store cannot be reached."""
 
     def __init__(self, settings: Settings, held_tasks: HeldTasks) -> None:
         self._settings, self._held_tasks = settings, held_tasks
@@ -59,21 +61,21 @@ class LazyStore:
 
     @property
     def store_url(self) -> str:
-        """The URL of its store, without a password."""
+        """The URL of the storage's store, with the password masked."""
         return self._settings.redis.masked_url
 
     def use(self, settings: Settings) -> None:
-        """Use these settings instead, while it has no connections."""
+        """Replace the settings. Call this before the first use, or after `close`."""
         self._settings = settings
 
     async def close(self) -> None:
-        """Close its connections; nothing is deleted. It opens new ones if it is used again."""
+        """Close the connections to the store. No data is deleted. A later call opens new connections."""
         store, self._opened = self._opened, None
         if store is not None:
             await store.aclose()
 
 
-# The part of the storage that keeps contexts: conversations, each with its tasks and one owner.
+# The part of the storage that keeps contexts. A context is a conversation with its tasks and one owner.
 
 STEP = 50  # tasks that are cleared in one call of the store
 
@@ -87,7 +89,7 @@ class ContextStorage(LazyStore):
         return {**data, "task_ids": [named(each) for each in context.task_ids]}
 
     async def append_to_contexts(self, context_id: UUID, messages: list[Document]) -> None:
-        """Nothing to do: a context's messages are those of its tasks."""
+        """Check the arguments and do nothing, because the messages of a context are those of its tasks."""
         checked("context_id", context_id)
         documents("messages", "Message", messages)
 
@@ -98,14 +100,14 @@ class ContextStorage(LazyStore):
     async def list_contexts(
         self, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
-        """The newest first, at most a thousand."""
+        """The contexts of an owner (None: of all owners), the newest first, at most a thousand."""
         ids = await self._call(self._store.conversations, owner_did, most(length), offset)
         contexts = [each for key in ids if (each := await self._call(self._store.conversation, key)) is not None]
         listed = [(each.context_id, [named(task_id) for task_id in each.task_ids]) for each in contexts]
         return [{"context_id": named(key), "task_count": len(tasks), "task_ids": tasks} for key, tasks in listed]
 
     async def clear_context(self, context_id: UUID) -> None:
-        """Cancel and delete its tasks. Raises ValueError for an unknown one."""
+        """Delete a context. Its tasks are canceled and deleted. Raises ValueError for an unknown context."""
         if not await self._clear(checked("context_id", context_id)):
             raise ValueError(f"context {context_id} not found")
 
@@ -161,7 +163,7 @@ def _config(raw: bytes) -> Document:
     return {**config, "id": named(config.get("id"))}
 
 
-# The part of the storage that finds tasks in the store, and shows them as they are at this moment.
+# The part of the storage that reads tasks from the store, in the framework's form.
 
 
 class TaskLookup(LazyStore):
@@ -176,7 +178,8 @@ class TaskLookup(LazyStore):
         return self._as_held(record, about)
 
     def _as_held(self, record: TaskRecord, about: About) -> Document:
-        """The task; if a worker of this process holds it, with the state that this worker has written."""
+        """The task in the framework's form. If a worker of this process holds it, the state, messages and artifacts
+        that this worker has written are included."""
         task = view(record, about)
         held = self._held_tasks.of(record.task_id)
         if held is not None and record.state is State.WORKING:
@@ -190,7 +193,7 @@ class TaskLookup(LazyStore):
         return [task for task_id in ids if (task := await self._load(task_id)) is not None]
 
     async def _noted(self) -> AsyncIterator[tuple[str, str]]:
-        """Ids and states of the tasks that were noted here and not given to a scheduler yet."""
+        """Yield the ids and states of tasks that this storage has noted and no scheduler has submitted yet."""
         offset = 0
         while offset >= 0:
             page, offset = await self._call(self._store.noted, 100, offset)
@@ -198,13 +201,13 @@ class TaskLookup(LazyStore):
                 yield each
 
     async def _all_ids(self) -> AsyncIterator[str]:
-        """Ids of all tasks that the framework could name."""
+        """Yield the ids of all tasks whose id is a UUID, because the framework knows no other ids."""
         noted = set[str]()
         async for task_id, _ in self._noted():
             noted.add(task_id)
             yield task_id
         async for task_id in self._submitted_ids():
-            if task_id not in noted:  # else it was submitted in the meantime
+            if task_id not in noted:  # a noted task may have been submitted in the meantime
                 yield task_id
 
     async def _submitted_ids(self) -> AsyncIterator[str]:
@@ -230,11 +233,11 @@ _log = structlog.get_logger("holdfast.bindu")
 
 
 class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[str, Any]]):
-    """Made by `connect`. Holdfast decides the states of tasks: a worker of the framework writes those of the tasks that
-    it holds, and any caller can cancel or pause. Any other state is refused, and the task is returned as it is. The
-    application writes the state of a task that the scheduler was not given yet.
+    """The framework's storage interface over a Holdfast queue; `connect` makes it. Holdfast decides who may write the
+    state of a task. A worker of the framework writes the states of the tasks that it holds. Any caller can cancel or
+    pause. Until the scheduler has a task, the application may write any state. Other states are ignored with a warning.
 
-    Wrong ids raise TypeError, as in the framework's own storages; other errors are those of `holdfast.errors`.
+    Wrong ids raise TypeError, like in the framework's own storages. Other errors are those of `holdfast.errors`.
     """
 
     async def load_task(self, task_id: UUID, history_length: int | None = None) -> Document | None:
@@ -244,8 +247,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         return task
 
     async def submit_task(self, context_id: UUID, message: Document, caller_did: str | None = None) -> Document:
-        """Note a task, or one more message for one; it runs once the scheduler has it, too. Raises OwnershipError;
-        ValueError for a task that has ended."""
+        """Note a task, or one more message for a task. The task runs when the scheduler gets it, too. Raises
+        OwnershipError, or ValueError for a task that has ended."""
         context = checked("context_id", context_id)
         task_id = checked("task_id", document("Message", message).get("task_id"))
         message.update(message_of(message, task_id, context))
@@ -274,7 +277,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         new_messages: list[Document] | None = None,
         metadata: Document | None = None,
     ) -> Document:
-        """Write a state; one that ends a turn is recorded when this returns. Raises KeyError for an unknown task."""
+        """Write a state of a task. A state that ends the turn is in the store when this returns. Raises KeyError for an
+        unknown task."""
         key = checked("task_id", task_id)
         artifacts = documents("new_artifacts", "Artifact", new_artifacts)
         messages = documents("new_messages", "Message", new_messages)
@@ -294,20 +298,21 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         return task
 
     async def _found(self, task_id: str, state: str) -> tuple[TaskRecord | None, NotedWrite]:
-        """The record of a submitted task. For a task that is only noted, write this state and return the task. Raises
-        KeyError."""
+        """The record of a submitted task. For a task that is only noted: write this state, and return None with the
+        answer of the write. Raises KeyError for an unknown task."""
         record = await self._record(task_id)
         if record is not None:
             return record, NotedWrite.UNNOTED
         noted = await self._note_state(task_id, state)
         if noted is NotedWrite.UNNOTED:
-            record = await self._record(task_id)  # it may have been submitted in between
+            record = await self._record(task_id)  # the task may have been submitted in between
             if record is None:
                 raise KeyError(f"task {task_id} not found")
         return record, noted
 
     async def _note_state(self, task_id: str, state: str, *wanted: str) -> NotedWrite:
-        """Write the state of a task that the scheduler was not given yet."""
+        """Write the state of a task that the scheduler does not have yet. `wanted`: the states that allow the write;
+        all if empty."""
         noted = await self._call(self._store.note_state, task_id, state, wanted)
         if noted is NotedWrite.KEPT and not wanted:
             _log.warning(
@@ -319,7 +324,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         return noted
 
     async def _taken(self, record: TaskRecord, state: str) -> bool:
-        """Write the state of a task that no worker of this process holds."""
+        """Write the state of a task that no worker of this process holds. True if the task has the state afterwards.
+        Only a cancel or a pause changes the task."""
         match state:
             case "canceled":
                 taken = await self._call(self._store.cancel, record.task_id, CANCELED) == State.CANCELED
@@ -344,9 +350,9 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         await self._call(self._store.add, task_id, added=tuple(map(encoded, added)))
 
     async def update_task_state_if(self, task_id: UUID, from_state: str, to_state: str) -> bool:
-        """Write a state if the task has one of the expected states; True if it was written. A cancel is possible in any
-        state. Other states are refused (False): only the worker that runs the task writes them. A task that the
-        scheduler does not have yet may change from any state to any."""
+        """Write `to_state` if the task is in `from_state`; True if it was written. For a task that the scheduler has,
+        only a cancel is written, because only the worker that runs the task writes other states. A task that the
+        scheduler does not have yet takes any state."""
         key, states = checked("task_id", task_id), kept(from_state)
         noted = await self._note_state(key, to_state, from_state)
         if noted is not NotedWrite.UNNOTED:
@@ -361,8 +367,9 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
     async def list_tasks(
         self, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
-        """At most a thousand tasks. For an owner: those of the newest conversation first. Without one: tasks that the
-        scheduler does not have yet, then open tasks, then ended ones, latest first."""
+        """A list of at most a thousand tasks. With an owner, tasks of the newest conversation come first. Without an
+        owner, tasks that the scheduler does not have yet come first, then open tasks, then ended tasks, latest
+        first."""
         ids = self._all_ids() if owner_did is None else self._ids_of(owner_did)
         return await self._loaded([task_id async for task_id in _some(ids, length, offset)])
 
@@ -375,7 +382,7 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
     async def list_tasks_by_context(
         self, context_id: UUID, length: int | None = None, offset: int = 0, owner_did: str | None = None
     ) -> list[Document]:
-        """Oldest first."""
+        """The tasks of a context, oldest first; none if `owner_did` is given and is not the owner of the context."""
         context = await self._call(self._store.conversation, checked("context_id", context_id))
         if context is None or (owner_did is not None and context.owner != owner_did):
             return []

@@ -1,6 +1,7 @@
-"""Tasks as the framework has them and as Holdfast stores them.
+"""Converts tasks between the framework's form and Holdfast's form.
 
-The framework's parameters become an operation; Holdfast's record, its turns, and what is kept beside it become a task.
+The framework's parameters become an operation. Holdfast's record of a task, its turns and the data kept beside it
+become a task of the framework.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from holdfast.errors import InvalidTaskError
 from holdfast.handler.task import Task
 from holdfast.telemetry.without_sdk import producer
 
-# Converts ids: the framework's are UUID objects, those of Holdfast are texts of any form.
+# Convert ids: the framework's ids are UUID objects, and Holdfast's ids are any texts.
 
-_OURS = UUID("8e4f3a52-2f0b-5c57-9d7e-6b1c0d9a4e21")  # names ids that are no UUIDs themselves
+_OURS = UUID("8e4f3a52-2f0b-5c57-9d7e-6b1c0d9a4e21")  # the uuid5 namespace for ids that are no UUIDs
 
 
 def named(text: object, place: str = "") -> UUID:
-    """The UUID that this text spells; for any other text a UUID made of it and `place`, always the same."""
+    """The UUID that `text` spells. For any other text, a UUID computed from `place` and the text, always the same."""
     if isinstance(text, UUID):
         return text
     try:
@@ -48,12 +49,12 @@ def is_uuid(text: str) -> bool:
     return True
 
 
-_encoder = msgspec.json.Encoder(enc_hook=str)  # as the framework's own scheduler writes what JSON has not
+_encoder = msgspec.json.Encoder(enc_hook=str)  # other types become text, like in the framework's own scheduler
 _decode = msgspec.json.Decoder().decode
 
 
 def encoded(value: object) -> bytes:
-    """As JSON; raises InvalidTaskError."""
+    """The value as JSON. Raises InvalidTaskError."""
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -65,7 +66,7 @@ def decoded(raw: bytes) -> Any:
 
 
 def submission_of(params: dict[str, Any], queue: str, max_bytes: int) -> Submission:
-    """The submission for a `run` with these parameters. Raises InvalidTaskError."""
+    """The submission for a `run` operation with the framework's parameters. Raises InvalidTaskError."""
     content = encoded(params)
     trace = current_trace()
     flags = b"" if trace.flags is None else b',"trace_flags":%b' % encoded(trace.flags)
@@ -89,7 +90,7 @@ def _read(operation: bytes, max_bytes: int) -> Run:
 
 
 def operation_of(task: Task) -> dict[str, Any]:
-    """A delivery as the framework's workers take it, in the trace of its producer."""
+    """A delivery in the form that the framework's workers take. It names the producer's span as the current span."""
     params = cast("dict[str, Any]", decoded(task.raw).get("params") or {})
     message = cast("dict[str, Any] | None", params.get("message"))
     if message is None and task.operation.messages:
@@ -109,8 +110,8 @@ def operation_of(task: Task) -> dict[str, Any]:
 
 
 def message_of(message: dict[str, Any], task_id: str, context_id: str, place: str = "") -> dict[str, Any]:
-    """A message with all fields that the framework requires, and UUIDs as ids. If it has no id, one is made from
-    `place`."""
+    """The message with all fields that the framework requires, and with UUIDs as ids. A message without an id gets one
+    computed from `place`."""
     made: dict[str, Any] = {"kind": "message", "role": "user", **message}
     made.pop("content", None)
     made["parts"] = [part_of(part) for part in parts_of(made)]
@@ -127,18 +128,18 @@ def parts_of(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def part_of(part: dict[str, Any]) -> dict[str, Any]:
-    """A part in the framework's form: its data is always an object."""
+    """A part in the framework's form, where `data` must be an object: other JSON values become {"result": value}."""
     if part.get("kind") != "data":
         return part
     data = part.get("data")
     return {"text": "", **part, "data": data if isinstance(data, dict) else {"result": data}}
 
 
-# Checks arguments of callers as the framework's own storages do: with TypeError.
+# Check arguments. A wrong one raises TypeError, like in the framework's own storages.
 
 
 def checked(what: str, value: object) -> str:
-    """Checks an id: a UUID, or the text of one. Returns it in the usual spelling."""
+    """Check an id, which is a UUID or the text of one. Returns its text in the usual spelling."""
     try:
         return str(value if isinstance(value, UUID) else UUID(value if isinstance(value, str) else ""))
     except ValueError:
@@ -152,7 +153,7 @@ def document(what: str, value: object) -> dict[str, Any]:
 
 
 def documents(what: str, each: str, value: object) -> list[dict[str, Any]]:
-    """A list of documents; None becomes an empty one."""
+    """Check a list of dicts; None becomes an empty list. `each` names an item in errors."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -160,9 +161,10 @@ def documents(what: str, each: str, value: object) -> list[dict[str, Any]]:
     return [document(each, one) for one in cast("list[object]", value)]
 
 
-# Result documents that hold the artifacts and messages of a framework's worker as they are.
+# Result documents that keep the artifacts and messages of a framework's worker unchanged.
 #
-# {"state": …, "parts": […], "error": {…}, "artifacts": […], "messages": […]}; others read only the first three.
+# {"state": …, "parts": […], "error": {…}, "artifacts": […], "messages": […]}. Code of Holdfast reads only the first
+# three.
 
 
 class ResultDocument(NamedTuple):
@@ -171,7 +173,8 @@ class ResultDocument(NamedTuple):
 
 
 class TurnResult(msgspec.Struct, frozen=True):
-    """A result of either kind of worker; `artifacts` and `messages` are None if a handler of this library made it."""
+    """The result of a turn, from a worker of the framework or of Holdfast. `artifacts` and `messages` are None if a
+    Holdfast handler made the result."""
 
     state: str = ""
     parts: list[dict[str, Any]] = []
@@ -181,7 +184,7 @@ class TurnResult(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> list[dict[str, Any]]:
-        """The parts of the answer, else the message of the error."""
+        """The parts of the answer. Without parts, the message of the error as one text part."""
         message = (self.error or {}).get("message")
         return self.parts or ([{"kind": "text", "text": message}] if isinstance(message, str) else [])
 
@@ -190,7 +193,7 @@ _decode_result = msgspec.json.Decoder(TurnResult).decode
 
 
 def result_document(state: str, artifacts: list[dict[str, Any]], messages: list[dict[str, Any]]) -> ResultDocument:
-    """The document that is stored for a turn. Raises InvalidTaskError if JSON cannot hold it."""
+    """The result document to store for a turn. Raises InvalidTaskError if JSON cannot hold it."""
     parts = [part for each in artifacts or messages for part in parts_of(each)]
     fields: dict[str, Any] = {"state": state, "parts": parts, "artifacts": artifacts, "messages": messages}
     if state not in {"failed", "rejected"}:
@@ -201,7 +204,7 @@ def result_document(state: str, artifacts: list[dict[str, Any]], messages: list[
 
 
 def result_of(raw: bytes) -> TurnResult:
-    """Read a result; bytes that are no result document count as one text."""
+    """Read a result document. Bytes that are none count as one text."""
     try:
         return _decode_result(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -220,12 +223,12 @@ def shown(state: State) -> str:
 
 
 def kept(word: str) -> tuple[State, ...]:
-    """The states that a word of the framework stands for; empty for a word that Holdfast has no state for."""
+    """The states of Holdfast for a state of the framework; empty if Holdfast has none."""
     return _KEPT.get(word) or tuple(state for state in State if state == word and state not in _SHOWN)
 
 
 def view(record: TaskRecord, about: About) -> dict[str, Any]:
-    """The whole task."""
+    """A submitted task in the framework's form, with its history and artifacts."""
     turns = [(kept_run(asked), result_of(answer) if answer else None) for asked, answer in kept_turns(record, about)]
     context_id = about.context_id or next((run.context_id for run, _ in turns if run and run.context_id), "")
     maker = _Maker(record.task_id, context_id or record.task_id)
@@ -237,7 +240,7 @@ def view(record: TaskRecord, about: About) -> dict[str, Any]:
 
 
 def noted_view(task_id: str, about: About) -> dict[str, Any]:
-    """A task that is noted but not submitted yet."""
+    """A task that the storage has noted but no scheduler has submitted, in the framework's form."""
     maker = _Maker(task_id, about.context_id)
     history = [maker.message(decoded(about.message or b"{}"), "noted")]
     return maker.task(about.state or "submitted", about.changed_ms or about.at_ms, history, [], about)
@@ -248,7 +251,8 @@ class _Maker:
         self._task_id, self.context_id = task_id, context_id
 
     def task(self, state: str, ms: int, history: Documents, artifacts: Documents, about: About) -> dict[str, Any]:
-        """The task with all additions. A noted message that is in the history by now appears once."""
+        """The task in the framework's form, with the added messages and artifacts. An added message that the history
+        contains already appears once."""
         added = [decoded(raw) for raw in about.added]
         known = {each["message_id"] for each in history}
         messages = (self.message(each["message"], "added") for each in added if "message" in each)
@@ -277,7 +281,7 @@ class _Maker:
             yield self.message({"role": "agent", "parts": result.said}, f"{number}.reply")
 
     def artifacts(self, number: int, result: TurnResult | None) -> Iterator[dict[str, Any]]:
-        """The artifacts of a turn; none unless it completed."""
+        """Yield the artifacts of a turn; none if the turn did not complete."""
         if result is None or result.state != "completed":
             return
         if result.artifacts is not None:

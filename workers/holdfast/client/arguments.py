@@ -1,4 +1,5 @@
-"""Checks a producer's arguments. Every check raises InvalidTaskError: the argument, its value, the values allowed."""
+"""Checks a producer's arguments. A failed check raises InvalidTaskError, which names the argument, its value and the
+values that are allowed."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def check_batch_id(value: object) -> str:
 
 
 def check_lane(value: object) -> str:
-    """Checks a lane's name like workers do. Any other key of the queue's namespace is refused."""
+    """Check a lane's name by the rule that workers use. Refuses every other key in the namespace of the queue."""
     try:
         return list_name(value)
     except ValueError as error:
@@ -82,18 +83,18 @@ def check_ids(values: object) -> list[str]:
 
 
 def check_list(what: str, values: object, of_what: str) -> list[object]:
-    """The items of a list. A text does not count as a list, nor does a TaskSpec."""
+    """The items of any iterable but a text, bytes or a TaskSpec. `of_what` names the expected items in the error."""
     if isinstance(values, str | bytes | msgspec.Struct) or not isinstance(values, Iterable):
         raise InvalidTaskError(f"{what} {shown(values)}: a list of {of_what} is expected")
     return list(cast("Iterable[object]", values))
 
 
 def check_batch(values: object) -> list[Submission]:
-    """A batch of values that `prepare` has made."""
-    batch = check_list("batch", values, "what `prepare` answered")
+    """A list of the Submissions that `prepare` returns."""
+    batch = check_list("batch", values, "values that `prepare` returned")
     for value in batch:
         if not isinstance(value, Submission):
-            raise InvalidTaskError(f"batch: {shown(value)} a value of `prepare` is expected")
+            raise InvalidTaskError(f"batch: {shown(value)} is not a Submission: make each value with `prepare`")
     return cast("list[Submission]", batch)
 
 
@@ -113,14 +114,14 @@ def check_text(value: object) -> str:
 
 
 def check_owner(value: object) -> str:
-    """The incarnation of a worker."""
+    """The id of a worker's incarnation."""
     if not isinstance(value, str) or not _OWNER.fullmatch(value):
         raise InvalidTaskError(f"owner {shown(value)}: the incarnation of a worker is expected")
     return value
 
 
 def check_reason(value: object) -> str:
-    """A reason on one line, no longer than a trail keeps it."""
+    """A reason on one line, shortened to the length that the trail of a task keeps."""
     if not isinstance(value, str):
         raise InvalidTaskError(f"reason {shown(value)}: text expected")
     check_json("reason", value)
@@ -134,7 +135,7 @@ def check_cursor(value: object) -> str:
 
 
 def check_position(value: object) -> int:
-    """The position of a part of a task."""
+    """The position of a part that a task emitted; 0 for none."""
     if type(value) is not int or not 0 <= value < 1 << 53:
         raise InvalidTaskError(f"after {shown(value)}: the position of the last part that was read, or 0, is expected")
     return value
@@ -261,7 +262,7 @@ def _check_key(value: object) -> None:
         raise InvalidTaskError(f"concurrency_key {shown(value)}: 1 to {LONGEST_KEY} printable characters are allowed")
 
 
-# Checks the submit options of a task (dependencies, expiry, keys, webhook) and converts them to the store's values.
+# Check the options of a submit (parents, expiry, keys, webhook) and convert them to the store's values.
 
 _OPTIONS = attrgetter("after", "if_parent_fails", "expires", "webhook", "key", "debounce", "unique", "unique_for")
 _NONE = (None,) * 8
@@ -327,7 +328,7 @@ def _ids(given: object) -> list[str]:
     if given is None:
         return []
     if not isinstance(given, list | tuple):
-        raise InvalidTaskError(f"after {shown(given)}: a list of task ids is expected")
+        raise InvalidTaskError(f"after must be a list of task ids, not {shown(given)}")
     return [check_id(one) for one in cast("Sequence[object]", given)]
 
 
@@ -342,7 +343,9 @@ def _check_expiry(spec: TaskSpec) -> None:
         return
     check_seconds("expires", expires, positive=True)
     if spec.delay is not None and spec.delay >= expires:
-        raise InvalidTaskError(f"expires {shown(expires)}: ends before the delay of {shown(spec.delay)} s is")
+        raise InvalidTaskError(
+            f"expires {shown(expires)}: the task would expire before its delay of {shown(spec.delay)} s is over"
+        )
 
 
 def check_key(what: str, key: object) -> None:
@@ -369,4 +372,6 @@ def _check_debounce(spec: TaskSpec) -> None:
         raise InvalidTaskError("debounce needs delay: how long a submission waits for a later one that replaces it")
     for what, value in (("key", spec.key), ("unique", spec.unique)):
         if value is not None:
-            raise InvalidTaskError(f"debounce and {what} exclude each other: one replaces, the other keeps the first")
+            raise InvalidTaskError(
+                f"debounce and {what} exclude each other: debounce keeps the latest task, {what} keeps the first"
+            )

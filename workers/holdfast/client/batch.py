@@ -1,4 +1,4 @@
-"""Tasks that are submitted together: a batch with its counts and its end; tasks that run after each other."""
+"""Tasks that are submitted together: batches, with their counts and their end, and flows, whose tasks run in order."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from holdfast.errors import InvalidTaskError, StoreUnavailableError, UnknownBatc
 from holdfast.store import Store
 
 PAGE = 500  # tasks in one call of the store
-CANCELED = 50  # tasks in one step of a cancel: a millisecond or two of the store
+CANCELED = 50  # tasks in one step of a cancel: a step occupies the store for one or two milliseconds
 
 
 class Batch:
-    """A batch by its id, which `TaskManager.batch` answers without asking the store."""
+    """A handle of a batch, made from its id by `TaskManager.batch`. Its methods ask the store."""
 
     def __init__(self, store: Store, retries: SubmitRetries, batch_id: str) -> None:
         self._store = store
@@ -40,15 +40,16 @@ class Batch:
         return f"Batch({self.id!r})"
 
     async def record(self) -> BatchRecord:
-        """Its state and counts now; raises UnknownBatchError."""
+        """The batch's state and counts now. Raises UnknownBatchError."""
         record = await self._call(self._store.batch, self.id)
         if record is None:
             raise UnknownBatchError(f"no batch {self.id}; one that ended long ago is forgotten")
         return record
 
     async def wait(self, timeout: float | None = None) -> BatchRecord:
-        """Wait until the batch has ended: it is sealed, and all its tasks have ended. Returns its record. The callback
-        is due then; this does not wait for it. Raises TimeoutError after `timeout` seconds, and UnknownBatchError."""
+        """Wait until the batch is sealed and all its tasks have ended; returns its record. The callback begins then,
+        and this call does not wait for the callback. Raises TimeoutError after `timeout` seconds, and
+        UnknownBatchError."""
         if timeout is not None:
             check_seconds("timeout", timeout)
         with anyio.move_on_after(timeout):
@@ -56,8 +57,8 @@ class Batch:
         raise TimeoutError(f"batch {self.id} has not ended within {timeout:g} s")
 
     async def _ended(self) -> BatchRecord:
-        """Wait for the end. The subscription begins before the first look, so that an end between the two is not
-        missed."""
+        """Wait for the end. The subscription begins before the first read of the record, so no end is missed between
+        the two."""
         while True:
             try:
                 async with subscription(self._store.settled([f"batch|{self.id}"])) as notices:
@@ -65,31 +66,31 @@ class Batch:
                         if (record := await self.record()).ended_ms is not None:
                             return record
             except StoreUnavailableError:
-                await self.record()  # it retries until the store is back, or gives up
+                await self.record()  # this call retries until the store is back, or gives up
 
     async def tasks(self, *ends: TaskEnd | str) -> AsyncGenerator[BatchTask, None]:
-        """Its tasks in the order of submission, read page by page. Words select them by their end: `completed`,
-        `failed`, `rejected`, `canceled`, `gone`, or `open` for not yet; without a word all. A retry stands at the place
-        of its task. Raises UnknownBatchError."""
+        """Yield the tasks of the batch in the order of submission; reads them page by page. `ends` selects tasks by
+        their end: `completed`, `failed`, `rejected`, `canceled`, `gone` (deleted), or `open` (not ended). Without
+        `ends` all tasks are yielded. A retry stands at the place of the retried task. Raises UnknownBatchError."""
         wanted, after, more = _checked(ends), 0, True
         while more:
             page, more = await self._call(self._store.batch_tasks, self.id, after, PAGE)
             if not page and not after:
-                await self.record()  # unknown?
+                await self.record()  # raises if the batch is unknown
             for task in page:
                 if task.end in wanted:
                     yield task
             after += PAGE
 
     async def seal(self) -> BatchRecord:
-        """Seal a batch whose producer is gone: it takes no more tasks, and ends when all its tasks have ended. Returns
-        its record; raises UnknownBatchError."""
+        """Seal a batch whose producer is gone. A sealed batch takes no more tasks, and ends when all its tasks have
+        ended. Returns its record. Raises UnknownBatchError."""
         await self._call(self._store.seal_batch, self.id)
         return await self.record()
 
     async def cancel(self, reason: str = "its batch was canceled") -> BatchRecord:
-        """Cancel its callback and its open tasks, in steps; it takes no more tasks. Returns its record; raises
-        UnknownBatchError."""
+        """Cancel the callback and the open tasks of the batch, in steps. The batch then takes no more tasks. Returns
+        its record. Raises UnknownBatchError."""
         why = check_reason(reason)
         while (await self._call(self._store.cancel_batch, self.id, CANCELED, why)).left:
             pass
@@ -101,9 +102,9 @@ def _checked(ends: tuple[object, ...]) -> frozenset[TaskEnd]:
     return frozenset(check_words("end", ends, known) or known)
 
 
-# Makes a batch of tasks that were checked: their ids, their places, and a digest that knows the same call again.
+# Make a batch of checked tasks: their ids, their places, and a digest by which the store recognises a repeated call.
 
-DIGEST = 16  # hex digits: enough to tell two calls apart that nobody means to confuse
+DIGEST = 16  # hex digits: enough against two different calls with the same digest by chance
 
 
 def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Draft | None) -> list[Draft]:
@@ -124,13 +125,13 @@ def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Dra
 
 
 def _named(one: Draft, task_id: str) -> Draft:
-    """The task with an id made from its batch, unless it has an id."""
+    """The task with this id, unless the producer gave an id or a key. Refuses `unique`."""
     if one.spec.unique is not None:
-        text = "a task of a batch cannot be left out as a duplicate of another; use key or task_id"
+        text = "a task of a batch cannot be left out as a duplicate of another task; use key or task_id"
         raise InvalidTaskError(f"unique {shown(one.spec.unique)}: {text}")
     if one.spec.task_id is not None or one.spec.key is not None:
         return one
-    assert is_task_id(task_id)  # the id of the batch is so short
+    assert is_task_id(task_id)  # because the id of a batch is short enough
     return one._replace(spec=replace(one.spec, task_id=task_id))
 
 
@@ -140,7 +141,7 @@ def _digest(queue: str, batch_id: str, tasks: Sequence[Draft], callback: Sequenc
     for one in (*callback, *tasks):
         task_id = one.spec.task_id or keyed_id(queue, one.spec.key or "")
         if task_id in ids:
-            raise InvalidTaskError(f"batch {batch_id}: task_id {task_id} stands there twice; each task needs its own")
+            raise InvalidTaskError(f"batch {batch_id}: two tasks have the task_id {task_id}; give each its own")
         ids.add(task_id)
         digest.update(b"%b\n%d\n" % (task_id.encode(), len(one.message)))
         digest.update(one.message)
@@ -151,7 +152,8 @@ def _placed(one: Draft, place: BatchPlace) -> Draft:
     return one._replace(options=replaced(one.options or SubmitOptions(), batch=place))
 
 
-# Tasks that run after each other, submitted together: `chain` and `gather` of holdfast.client.flow make them.
+# Flows: tasks that run after each other and are submitted together. `chain` and `gather` of holdfast.client.flow make
+# them.
 
 Read = Callable[[Any], Any]
 
@@ -162,8 +164,9 @@ def new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One task of a flow. `parents`: the places of its parents in the flow, which are before its own. `made_id`: its
-    id, if the producer gives neither an id nor a key."""
+    """One task of a flow. `parents`: the indexes of its parents in the flow, each lower than the task's own. `made_id`:
+    the task's id if the producer gives neither an id nor a key. `read` converts the result from JSON to the handler's
+    return type."""
 
     spec: TaskSpec
     read: Read | None = None
@@ -177,31 +180,32 @@ class Node:
 
 
 class FlowTasks:
-    """The tasks of a flow, each behind those that it runs after."""
+    """The tasks of a flow, parents before children."""
 
     def __init__(self, nodes: Sequence[Node], ends: Sequence[int] = (0,), *, is_single: bool = True) -> None:
-        """`ends`: the places of the flow's last tasks. Raises InvalidTaskError."""
+        """`ends`: the indexes of the flow's last tasks. `is_single`: the flow has one last task, and awaiting it
+        returns one handle instead of a list. Raises InvalidTaskError."""
         self.nodes, self.ends, self.is_single = tuple(nodes), tuple(ends), is_single
         for parent in {place for node in nodes for place in node.parents}:
             _check_has_an_id(nodes[parent].spec)
 
     def specs(self, queue: str) -> list[TaskSpec]:
-        """The tasks for `run_tasks` of a manager of this queue; every call returns the same. Raises
-        InvalidTaskError."""
+        """The tasks for `TaskManager.run_tasks` in this queue. Every call returns the same tasks with the same ids.
+        Raises InvalidTaskError."""
         ids = [node.task_id(queue) for node in self.nodes]
         if twice := next((each for place, each in enumerate(ids) if each in ids[:place]), None):
-            raise InvalidTaskError(f"task_id {shown(twice)}: two tasks of a flow have it: ids are unique")
+            raise InvalidTaskError(f"task_id {shown(twice)}: two tasks of the flow have this id; give each its own")
         return [_submitted(node, ids) for node in self.nodes]
 
 
 def _check_has_an_id(spec: TaskSpec) -> None:
-    """Refuse `unique` and `debounce` for a parent: another task could stand for it, and its child would name the wrong
-    id."""
+    """Refuse `unique` and `debounce` for a parent. The store could take another task for this one, and the child would
+    then wait for an id that does not exist."""
     for option in ("unique", "debounce"):
         if getattr(spec, option) is not None:
             raise InvalidTaskError(
                 f"{option} {shown(getattr(spec, option))}: another task may stand for this one, so no task of a flow "
-                "can run after it; use key, which makes its id"
+                "can run after this one; use key instead, which gives the task a fixed id"
             )
 
 

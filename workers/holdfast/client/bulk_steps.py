@@ -1,4 +1,5 @@
-"""Bulk changes: how they are asked for, and their steps, each of which finds some tasks and changes them."""
+"""Bulk changes: the request of one, with its filter checked, and its steps. A step finds some tasks and changes
+them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from holdfast.core.tasks import Page, Retried, TaskObstacle, TaskRecord, TextSea
 from holdfast.errors import InvalidTaskError
 from holdfast.store import Store
 
-# Bulk changes as they are asked for, with their filter checked.
+# Make the request of a bulk change.
 
 
 def checked_verb(given: object) -> BulkVerb:
@@ -28,8 +29,8 @@ def checked_verb(given: object) -> BulkVerb:
 
 
 def asked_change(verb: BulkVerb, given: TaskFilter, *, who: str = "", origin: str = "", reason: str = "") -> BulkChange:
-    """A change that has not begun; without a name it is for counting. Raises InvalidTaskError, also if the verb changes
-    no task in these states."""
+    """A bulk change that has not begun. A change that is only counted needs no `who`. Raises InvalidTaskError, also if
+    the verb changes no task in the states of the filter."""
     wanted = given.wanted(newest_first=True)
     states = states_of(verb, wanted.states)
     if not states:
@@ -53,12 +54,12 @@ CHANGED_AT_ONCE = 50  # tasks that one step changes
 
 
 class _Came(Enum):
-    """The result of a change for one task."""
+    """The result of a bulk change for one task."""
 
     CHANGED = auto()
     REFUSED = auto()
-    MOVED = auto()  # it had left the filter when its turn came
-    NEITHER = auto()  # it was retried before, or by this change
+    MOVED = auto()  # the task no longer matched the filter when the step reached it
+    NEITHER = auto()  # the task was retried before, by this change or by another caller
 
 
 class BulkSteps:
@@ -70,8 +71,8 @@ class BulkSteps:
         self._call = retries.call
 
     async def step(self, change: BulkChange) -> BulkChange:
-        """The change after one step. If a step is repeated, or a later pass meets the same task, it is not changed
-        twice."""
+        """Do one step; returns the change with new counts and cursor. A task is not changed twice, even if the step is
+        repeated or a later step finds the same task."""
         wanted = change.step_at(await self._call(self._store.clock_ms))
         page = await self.found(wanted, change.text, CHANGED_AT_ONCE, change.cursor)
         came = await self._carry_out(change, [task for task in page.tasks if change.is_for(task)])
@@ -84,7 +85,7 @@ class BulkSteps:
         )
 
     async def noted_step(self, change: BulkChange) -> tuple[BulkChange, bool]:
-        """The change after one more step, which the store has noted, and whether more steps follow."""
+        """Do one step and note it in the store. Returns the change after the step, and whether more steps follow."""
         after = await self.step(change)
         return after, await self._store.note_bulk(change, after)
 
@@ -95,7 +96,7 @@ class BulkSteps:
         return await self._call(self._store.search, wanted, TextSearch(text, self._shown), limit, cursor)
 
     async def _carry_out(self, change: BulkChange, tasks: Sequence[TaskRecord]) -> list[_Came]:
-        """Change these tasks; returns the result for each."""
+        """Change these tasks; returns one result a task, in the same number but not in the same order."""
         match change.verb:
             case BulkVerb.REMOVE:
                 return await self._remove([task.task_id for task in tasks])
@@ -124,19 +125,21 @@ class BulkSteps:
 
 
 def _obstacle(word: State | TaskObstacle) -> _Came:
-    """The reason why a task was not changed. A task that is gone, or has another state by now, has left the filter."""
+    """MOVED for a task that is gone or has another state by now, so that the filter no longer finds it; else
+    REFUSED."""
     return _Came.MOVED if word is TaskObstacle.UNKNOWN or isinstance(word, State) else _Came.REFUSED
 
 
-# The number of tasks that a filter finds: exact where an index has it, else as far as they were counted.
+# The number of tasks that a filter finds. An index gives the exact number at once; without one the tasks are counted in
+# steps.
 
 COUNTED_AT_ONCE = 99  # tasks of one step
 
 
 @dataclass(frozen=True, slots=True)
 class CountedTasks:
-    """`searched` tasks were looked at, of about `of` in all; `found` of them match. `cursor` continues the count;
-    without a cursor the count is exact."""
+    """A count of tasks so far: `searched` tasks were read, of about `of` in all, and `found` of them match. `cursor`
+    continues the count; an empty cursor means that the count is complete."""
 
     found: int
     searched: int
@@ -147,8 +150,9 @@ class CountedTasks:
 async def counted_tasks(
     steps: BulkSteps, change: BulkChange, known: Mapping[State, int] | None, before: CountedTasks
 ) -> AsyncGenerator[CountedTasks]:
-    """Counts the tasks that a change would find, step by step. `known`: the numbers of tasks by state; None if no index
-    has all, because a database keeps more. `before`: where to go on."""
+    """Count the tasks that a change would find; yields the count after each step. `known`: the numbers of tasks by
+    state. It is None if the store's indexes do not hold all tasks, because PostgreSQL keeps more. `before`: the count
+    to continue."""
     of = sum((known or {}).get(state, 0) for state in change.wanted.states)
     is_indexed = not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted()
     if known is not None and is_indexed and not before.cursor:

@@ -33,13 +33,13 @@ class Flow(FlowTasks, Generic[T_co, S_co]):
         return self.submit().__await__()
 
     async def submit(self) -> T_co:
-        """Submit the tasks with the manager in scope, as `submit` of a registered handler. Raises InvalidTaskError, and
-        the errors of TaskManager.run_flow."""
+        """Submit the tasks with the manager in scope, like `submit` of a registered handler does. Raises
+        InvalidTaskError and the errors of TaskManager.run_flow."""
         handles = await self._handles()
         return cast("T_co", handles[0] if self.is_single else handles)
 
     def submit_sync(self) -> S_co:
-        """Like `submit`, for code without async; returns handles without async."""
+        """Submit the tasks from code without async; returns SyncTaskHandles. See `submit`."""
         handles: list[SyncTaskHandle[Any]] = [
             SyncTaskHandle(each.task_id, each.read) for each in call_sync(self._handles)
         ]
@@ -55,17 +55,17 @@ class BoundTask(Flow["TaskHandle[R_co]", "SyncTaskHandle[R_co]"], Generic[R_co])
     """A task with its arguments; it is also a flow of one task."""
 
     def __init__(self, spec: TaskSpec, read: Read | None = None) -> None:
-        """`read` converts its JSON value to the return type of the handler."""
+        """`read` converts the task's result from JSON to the return type of the handler."""
         super().__init__([Node(spec, read)])
 
 
-# Makes flows of tasks: one after the other (`chain`), or side by side (`gather`).
+# Make flows of tasks: one after the other (`chain`), or side by side (`gather`).
 #
 #     report = await gather([count.bind(page) for page in pages], then=total.bind())
 #     record = await report.wait(timeout=60, raise_failed=True)
 #
-# Both only set `after` of the tasks that follow: a handler finds what went before in `task.parents`. Nothing is written
-# until the flow is awaited.
+# Both only set the option `after` of tasks: a handler finds the results of the tasks before it in `task.parents`.
+# Nothing is written until the flow is awaited.
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -83,8 +83,8 @@ def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]: ...
 
 
 def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]:  # type: ignore[misc]  # mypy fits no unpacked tuple
-    """A flow of these parts, each after the one before: tasks of `handler.bind(…)`, TaskSpecs, or flows. With a `key`
-    the ids of its tasks come from it: the same chain under the same key is submitted once.
+    """A flow that runs these parts one after the other. A part is a task of `handler.bind(…)`, a TaskSpec or a flow. A
+    `key` makes the ids of the tasks: a second submission of the same chain with the same key adds nothing.
 
     Raises InvalidTaskError."""
     if not parts:
@@ -118,8 +118,8 @@ def gather(
 
 
 def gather(parts: Iterable[Part], *, then: Part | None = None, key: str | None = None) -> Flow[Any, Any]:
-    """A flow of these parts side by side, and of the task `then` after all of them, whose `task.parents` has their
-    results in this order. `key` as for `chain`.
+    """A flow that runs these parts side by side, and then the task `then`. The handler of `then` finds the results of
+    the parts in `task.parents`, in the same order. `key`: see `chain`.
 
     Raises InvalidTaskError."""
     group = cast("list[Part]", check_list("parts", parts, "tasks of handler.bind(), TaskSpecs or flows"))
@@ -139,7 +139,8 @@ def _is_single(part: Part) -> bool:
 
 
 def _add(nodes: list[Node], part: object, *, after: Sequence[int]) -> tuple[int, ...]:
-    """Add the tasks of a part behind the others; returns the places of its last tasks."""
+    """Append the tasks of a part to `nodes`. Its first tasks run after the nodes `after`. Returns the indexes of its
+    last tasks."""
     flow = _flow_of(part)
     first = len(nodes)
     for node in flow.nodes:
@@ -165,19 +166,19 @@ def _flow(nodes: Sequence[Node], ends: Sequence[int], key: str | None, *, is_sin
 
 
 def _keyed(node: Node, key: str) -> Node:
-    """The task with this key, unless it has an id or may stand for others."""
+    """The task with this key, unless it has an id, a key, or an option by which another task may stand for it."""
     spec = node.spec
     if any(each is not None for each in (spec.task_id, spec.key, spec.debounce, spec.unique)):
         return node
     return replace(node, spec=msgspec.structs.replace(spec, key=key))
 
 
-# Handles of submitted tasks: a producer waits for its task, reads it or cancels it.
+# Handles of submitted tasks: with one, a producer waits for its task, reads it or cancels it.
 
 
 @dataclass(frozen=True, slots=True)
 class TaskHandle(Generic[R_co]):
-    """A task that was accepted. `read` converts its JSON value to the return type of the handler."""
+    """A handle of a task that the store accepted. `read` converts its result from JSON to the handler's return type."""
 
     task_id: str
     manager: TaskManager = field(repr=False)
@@ -190,10 +191,11 @@ class TaskHandle(Generic[R_co]):
     async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]: ...
 
     async def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]:
-        """Wait until the task has ended or asks for input; the record, its `value` of the handler's return type.
+        """Wait until the task has ended or asks for input. Returns the record; its `value` has the handler's return
+        type.
 
-        Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
-        did not complete.
+        Raises TimeoutError after `timeout` seconds. With `raise_failed`, raises TaskFailed with the worker's traceback
+        if the task did not complete.
         """
         return replace(await self.manager.wait(self.task_id, timeout, raise_failed=raise_failed), read=self.read)
 
@@ -212,7 +214,7 @@ class TaskHandle(Generic[R_co]):
 
 @dataclass(frozen=True, slots=True)
 class SyncTaskHandle(Generic[R_co]):
-    """Like TaskHandle, without async."""
+    """A TaskHandle for code without async: its methods block."""
 
     task_id: str
     read: Read | None = field(default=None, repr=False)
@@ -224,10 +226,11 @@ class SyncTaskHandle(Generic[R_co]):
     def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]: ...
 
     def wait(self, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord[R_co | None]:
-        """Wait until the task has ended or asks for input; the record, its `value` of the handler's return type.
+        """Wait until the task has ended or asks for input. Returns the record; its `value` has the handler's return
+        type.
 
-        Raises TimeoutError after `timeout` seconds; with `raise_failed` TaskFailed, with the worker's traceback, if it
-        did not complete.
+        Raises TimeoutError after `timeout` seconds. With `raise_failed`, raises TaskFailed with the worker's traceback
+        if the task did not complete.
         """
         return self._call(lambda handle: handle.wait(timeout, raise_failed=raise_failed))
 

@@ -5,9 +5,9 @@
         task_id = await manager.run_task("hello")
         record = await manager.wait(task_id, timeout=60)
 
-Every argument is checked before anything is written. Every call may be repeated if its answer was lost. While the store
-cannot be reached, the manager repeats the call itself, with the same bytes. When its time is over, it raises
-StoreUnavailableError.
+The manager checks every argument before it writes anything. A call whose answer was lost may be repeated. While the
+store cannot be reached, the manager repeats the call itself, with the same bytes. When the time for that is over
+(`SubmitRetries`), it raises StoreUnavailableError.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGEST = 536_870_912  # bytes: the size limit of a value in Redis
 
 
 def check_parts(retries: object, handlers: object, max_message_bytes: object = LARGEST) -> None:
-    """Check the arguments that every manager has, whose callers need not be typed. Raises InvalidTaskError."""
+    """Check a manager's arguments at run time, because callers need no type checker. Raises InvalidTaskError."""
     if retries is not None and not isinstance(retries, SubmitRetries):
         raise InvalidTaskError(f"retries {shown(retries)}: a SubmitRetries is expected")
     if handlers is not None and not callable(getattr(handlers, "fitted", None)):
@@ -47,16 +47,16 @@ def check_parts(retries: object, handlers: object, max_message_bytes: object = L
 
 
 def _accepted(batch: Sequence[Submission], receipts: Sequence[Receipt]) -> list[str]:
-    """The ids of the tasks; raises an error for the first that the store refused."""
+    """The ids of the tasks. Raises an error for the first submission that the store refused."""
     raise_refusals(batch, receipts)
     return [receipt.task_id for receipt in receipts]
 
 
 class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
-    """The calls of producers and operators of one queue. It needs a running event loop and starts no tasks or threads.
-    `max_message_bytes` is the size of the largest operation. A registry in `handlers` gives named tasks their lane and
-    checks their arguments before anything is written. `retries`: how long calls are repeated while the store cannot be
-    reached. `trace_baggage`: tasks carry the OpenTelemetry baggage of the caller.
+    """The calls of producers and operators of one queue. A manager needs a running event loop, and starts no tasks or
+    threads. `max_message_bytes` is the size of the largest operation. A registry in `handlers` gives named tasks their
+    lane and checks their arguments before anything is written. `retries`: how long calls are repeated while the store
+    cannot be reached. `trace_baggage`: tasks carry the OpenTelemetry baggage of the caller.
     """
 
     def __init__(
@@ -94,16 +94,16 @@ class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
     async def run_tasks(
         self, specs: Iterable[TaskSpec], *, batch: str | None = None, then: TaskSpec | None = None
     ) -> list[str]:
-        """Submit many tasks, which are held in memory; returns their ids in order. All are checked before the first is
+        """Submit many tasks; returns their ids in order. All tasks are held in memory, and checked before the first is
         written.
 
-        If the store refuses some (MessageConflictError, TaskEndedError, UnknownTaskError name the first), it still
-        submits the others.
+        If the store refuses some tasks, it still accepts the others. The error (MessageConflictError, TaskEndedError or
+        UnknownTaskError) names the first refused task.
 
-        With an id in `batch` they form a batch (`TaskManager.batch`). It is sealed when the last task is submitted.
-        When all have ended, `then` begins, once. Tasks without an id are called `<batch>.1` and so on, `then` is
-        `<batch>.then`. So repeating the call adds nothing, and completes a call that was cut off. Raises
-        BatchConflictError and BatchClosedError besides.
+        With an id in `batch` the tasks form a batch (`TaskManager.batch`), sealed when the last task is submitted. When
+        all tasks have ended, the task `then` begins, once. A task without an id gets the id `<batch>.1`, `<batch>.2`
+        and so on; `then` gets `<batch>.then`. So a repeated call adds no task twice, and completes a call that was cut
+        off. Also raises BatchConflictError and BatchClosedError.
         """
         drafts = [self.submitter.draft(spec) for spec in cast("list[TaskSpec]", check_list("specs", specs, "TaskSpec"))]
         if batch is not None:
@@ -115,9 +115,9 @@ class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
         return _accepted(*await self.submitter.submit_drafts(drafts))
 
     async def run_flow(self, flow: FlowTasks) -> list[str]:
-        """Submit the tasks of a `chain` or a `gather`; returns their ids, parents before children. Submitting the
-        same flow again adds no tasks. Raises the errors of `run_tasks`; all tasks are checked before the first is
-        written."""
+        """Submit the tasks of a `chain` or a `gather`; returns their ids, parents before children. All tasks are
+        checked before the first is written. A second submission of the same flow adds no tasks. Raises the errors of
+        `run_tasks`."""
         if not isinstance(flow, FlowTasks):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
             raise InvalidTaskError(f"flow {shown(flow)}: a flow is expected, made by chain() or gather()")
         return await self.run_tasks(flow.specs(self._queue))
@@ -127,14 +127,15 @@ class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
         return Batch(self._store, self.retries, batch_id)
 
     async def batches(self, limit: int = 100, cursor: str = "") -> BatchPage:
-        """A page of batches, the latest first; its cursor continues the list, and is empty at its end."""
+        """A page of batches, the latest first. The page's cursor continues the list; at the end it is empty."""
         return await self.retries.call(self._store.batches, check_limit(limit), check_cursor(cursor))
 
     def prepare(self, spec: TaskSpec) -> Submission:
-        """Check `spec` and make the value that `submit` takes; it has the same bytes in every submit. Raises
-        InvalidTaskError."""
+        """Check `spec` and make the value that `submit` takes. Submitting this value again sends the same bytes and
+        adds no second task. Raises InvalidTaskError."""
         return self.submitter.prepare(spec)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
-        """Submit a list; returns the answer for each, refusals included. After an error, submit the same list again."""
+        """Submit a list of prepared values; returns the answer for each, refusals included. After an error, submit the
+        same list again."""
         return await self.submitter.submit(batch)

@@ -1,9 +1,10 @@
-"""Finds the manager for code that names none: that of the broker around the code, else one made from the settings.
+"""Finds the manager for code that names none: the manager of the broker around the code, else one made from the
+settings.
 
-A broker counts for the code within its block and the tasks begun there, and for all other code of its event loop while
-no second broker is open in it. Without a broker the settings name the store, like in `create_broker()`. It is opened
-once for an event loop, at the first call, and closed with the loop. An import opens nothing, and a fork keeps nothing.
-In a test, the test's manager comes before all others, in every thread and event loop.
+A broker serves the code within its block and the asyncio tasks begun there. While it is the only open broker of its
+event loop, it serves all other code of the loop, too. Without a broker the settings name the store, like in
+`create_broker()`. The first call in an event loop opens this store, and the end of the loop closes it. An import opens
+no store, and a fork keeps none. In a test, the test's manager comes before all others, in every thread and event loop.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from holdfast.store.current_store import substituted
 from holdfast_config import service_folders
 
 NOBODY_RUNS_THEM = (
-    "the task would stay in the memory of this process, where nobody runs it: no store is named and no supervisor "
+    "the task would stay in the memory of this process, where no worker runs it: no store is named and no supervisor "
     "runs in {}{}: set REDIS_URL, start a supervisor, or submit within `async with create_broker() as broker`"
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenBroker:
-    """The manager of a broker while it is entered; `outer`: the broker around it."""
+    """A broker whose `async with` block is open, with its manager. `outer`: the broker around it."""
 
     manager: TaskManager
     queue: str
@@ -48,7 +49,7 @@ _of_settings: dict[asyncio.AbstractEventLoop, _OfSettings] = {}
 
 
 def enter(manager: TaskManager, queue: str) -> OpenBroker:
-    """Note a broker that was entered, for the code of this context and event loop."""
+    """Note that a broker's block was entered. Code of this context and event loop then finds its manager."""
     entered = OpenBroker(manager, queue, asyncio.get_running_loop(), _around.get(), os.getpid())
     _open.append(entered)
     _around.set(entered)
@@ -56,7 +57,7 @@ def enter(manager: TaskManager, queue: str) -> OpenBroker:
 
 
 def leave(entered: OpenBroker) -> None:
-    """Forget a broker; it may have been entered in another context."""
+    """Forget a broker whose block has ended. The block may have begun in another context."""
     _open.remove(entered)
     if _around.get() is entered:
         _around.set(entered.outer)
@@ -64,7 +65,8 @@ def leave(entered: OpenBroker) -> None:
 
 @contextmanager
 def everywhere(manager: TaskManager) -> Generator[None]:
-    """Make this the manager of all code of this process while the block runs; its store stands in for all others."""
+    """Make this manager the one that all code of the process finds while the block runs. The manager's store stands in
+    for all other stores."""
     _of_test.append(manager)
     try:
         yield
@@ -73,13 +75,13 @@ def everywhere(manager: TaskManager) -> Generator[None]:
 
 
 def manager_of_test() -> TaskManager | None:
-    """The manager of the test that runs; None outside of a test, and in a fork."""
+    """The manager that `everywhere` has set for the running test; None outside of a test, and in a fork."""
     return _of_test[-1] if _of_test and substituted() else None
 
 
 def loop_around() -> asyncio.AbstractEventLoop | None:
-    """The event loop of the innermost broker that is open around this code, which may run in a thread (as
-    asyncio.to_thread begins one) beside that loop; None in a fork."""
+    """The event loop of the innermost open broker around this code. The code may run in a thread beside that loop, such
+    as one of asyncio.to_thread. None if no broker is open around the code, and in a fork."""
     around = _around.get()
     while around is not None and around not in _open:
         around = around.outer
@@ -87,8 +89,8 @@ def loop_around() -> asyncio.AbstractEventLoop | None:
 
 
 def manager_in_scope() -> TaskManager | None:
-    """The manager of the broker around this code, else of the only broker that is open in this event loop; None if no
-    broker is open, or no event loop runs. Raises AmbiguousManagerError."""
+    """The manager of the broker around this code, else of the only open broker in this event loop. None if no broker is
+    open, or no event loop runs. Raises AmbiguousManagerError if several are open, and none around this code."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -109,7 +111,7 @@ def manager_in_scope() -> TaskManager | None:
 
 
 async def current_manager() -> TaskManager:
-    """The manager in scope, else that of the settings. Raises AmbiguousManagerError, ConfigError,
+    """The manager in scope, else one made from the settings. Raises AmbiguousManagerError, ConfigError,
     StoreUnavailableError, StoreRefusedError (no store is named)."""
     found = manager_of_test() or manager_in_scope()
     if found is not None:
@@ -123,8 +125,8 @@ async def current_manager() -> TaskManager:
 
 
 class _OfSettings:
-    """A manager by the settings for one event loop. An asyncio task holds its store open until the loop ends, which
-    cancels it."""
+    """A manager made from the settings, for one event loop. An asyncio task holds its store open; the end of the loop
+    cancels this task."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -137,7 +139,7 @@ class _OfSettings:
     async def _hold(self) -> None:
         try:
             await self._serve()
-        except BaseException as error:  # the border of a task: the callers get the error, and the next one tries again
+        except BaseException as error:  # the border of a task: waiting callers get the error, a later call tries again
             self._forget()
             if self._opening.done():
                 raise
@@ -168,7 +170,7 @@ class _OfSettings:
             del _of_settings[self._loop]
 
 
-# Runs coroutine functions for code without async: in the event loop that began its thread, else in the background.
+# Run coroutine functions for code without async: in the event loop that began its thread, else in a background loop.
 
 R = TypeVar("R")
 P = ParamSpec("P")
@@ -185,9 +187,10 @@ _background = ProcessLoop(_nothing)
 def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Run a coroutine function for code without async; returns its value, or raises its error.
 
-    A thread of an event loop (for a sync handler or request), or one with the context of an open broker
-    (`asyncio.to_thread`), uses that loop and its manager. All other code uses one loop in the background of the
-    process. Raises WouldBlockError in a coroutine with an open broker, because its loop could not serve the call.
+    Code in a thread that an event loop began (for a sync handler or request) uses this loop and its manager. So does
+    code with the context of an open broker (`asyncio.to_thread`). All other code uses one loop in a background thread
+    of the process. Raises WouldBlockError in a coroutine with an open broker, because its loop could not serve the
+    call.
     """
     if is_thread_of_loop():
         return on_loop(_awaited, partial(function, *args, **kwargs))
@@ -202,12 +205,12 @@ def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P
 
 @dataclass(frozen=True, slots=True)
 class ServedByTest:
-    """Gives code without async the manager of the running test, in place of one in a background loop."""
+    """Stands in for the background loop of code without async while a test runs: `served` is the test's manager."""
 
     served: TaskManager
 
     def call(self, function: Callable[..., Awaitable[R]], *args: Any, **kwargs: Any) -> R:
-        """The result or the error of a coroutine function."""
+        """Run a coroutine function; returns its result, or raises its error."""
         return call_sync(function, *args, **kwargs)
 
 

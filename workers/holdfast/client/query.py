@@ -1,4 +1,4 @@
-"""Reads tasks: one, a list, a count; waits until they settle."""
+"""Reads one task, lists and counts tasks, and waits until tasks have ended or ask for input."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from holdfast.store import Store
 
 
-# Waits until tasks have ended or ask for input, by the store's notices and not by polling.
+# Wait until tasks have ended or ask for input, by the store's notices and not by polling.
 #
-# The subscription stands before the first look, so an end between the two is seen by one of them. After a while without
-# a notice the subscription is made anew and all tasks are looked at again: a notice is a hint, and one that was lost
-# with a connection costs seconds, not the answer.
+# The subscription begins before the first read of the tasks, so no end is missed between the two. After a while without
+# a notice the subscription is made anew and all tasks are read again. So a notice that was lost with a connection only
+# delays the answer by seconds.
 
 SETTLED = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}
-QUIET = 5.0  # seconds without a notice after which to look again
-LOOKS_PER_SECOND = 200  # many tasks are looked at less often
+QUIET = 5.0  # seconds without a notice after which the tasks are read again
+LOOKS_PER_SECOND = 200  # tasks read in a second, at most: the more tasks there are, the longer the quiet time
 
 Get = Callable[[str, bool], Awaitable[TaskRecord]]
 
@@ -53,8 +53,9 @@ Get = Callable[[str, bool], Awaitable[TaskRecord]]
 async def outcomes(
     store: Store, get: Get, task_ids: Iterable[str], quiet: float = QUIET
 ) -> AsyncGenerator[TaskRecord, None]:
-    """The record of each task when it has settled, in the order of settling. `get(id, payloads)` retries while the
-    store is away, and raises for an unknown task. After `quiet` seconds without a notice all tasks are read again.
+    """Yield the record of each task once the task has ended or asks for input, in this order. `get(id, payloads)`
+    retries while the store is away, and raises for an unknown task. After `quiet` seconds without a notice all tasks
+    are read again.
     """
     waiting = set(task_ids)
     while waiting:
@@ -68,12 +69,12 @@ async def outcomes(
                     if not waiting:
                         return
         except StoreUnavailableError:
-            # The subscription broke. The next look retries until the store is back, or gives up.
+            # The subscription broke. `get` retries until the store is back, or gives up.
             await get(next(iter(waiting)), False)
 
 
 async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None:
-    """The next notice; None if none comes in the quiet time. After None, `notices` cannot be used any more."""
+    """The next notice; None if none comes within `seconds`. After None, `notices` cannot be used any more."""
     with anyio.move_on_after(seconds):
         return await anext(notices, None)
     return None
@@ -81,7 +82,7 @@ async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None
 
 @asynccontextmanager
 async def subscription(notices: AsyncIterator[str]) -> AsyncGenerator[AsyncIterator[str], None]:
-    """These notices, whose subscription ends with the block."""
+    """A block with these notices. Their subscription ends with the block."""
     try:
         yield notices
     finally:
@@ -89,19 +90,19 @@ async def subscription(notices: AsyncIterator[str]) -> AsyncGenerator[AsyncItera
             await notices.aclose()
 
 
-# Follows the parts that a task emits, by the store's notices: those that are kept, then the new ones, to its end.
+# Follow the parts that a task emits until the task ends: first the parts that the store has kept, then new ones.
 #
-# Each notice leads to one read of all parts behind the last one that was read, so a lost notice costs a moment and no
-# part, and a reader that is slow has the parts that are kept, in few reads. After a while without a notice the
-# subscription is made anew and the store is read again.
+# A notice of the store leads to a read of all parts after the last position. So a lost notice delays parts and loses
+# none, and a slow reader gets many parts in one read. After a while without a notice the subscription is made anew and
+# the store is read again.
 
 Notices = Callable[[], AsyncIterator[str]]
 Read = Callable[[int], Awaitable[PartsPage]]
 
 
 async def parts(notices: Notices, read: Read, after: int, quiet: float = QUIET) -> AsyncGenerator[EmittedPart]:
-    """The parts of a task behind a position, until it has ended or asks for input. `read(position)` retries while the
-    store is away, and raises for an unknown task."""
+    """Yield the parts of a task after the position `after`, until the task has ended or asks for input.
+    `read(position)` retries while the store is away, and raises for an unknown task."""
     position, is_over = after, False
     while not is_over:
         try:
@@ -113,13 +114,13 @@ async def parts(notices: Notices, read: Read, after: int, quiet: float = QUIET) 
                         for part in page.parts:
                             yield part
                         is_whole, is_over = page.is_whole, page.state in SETTLED
-                        # A store that has lost parts goes on from an earlier position.
+                        # A store that has lost its latest writes counts on from an earlier position.
                         position = page.parts[-1].position if page.parts else min(position, page.last)
         except StoreUnavailableError:
             await read(position)  # the subscription broke; this retries until the store is back, or gives up
 
 
-STEP = 100  # tasks of one look into the store
+STEP = 100  # tasks: for each 100 tasks asked for, a page may take one more call of the store
 NOT_COMPLETED = TERMINAL - {State.COMPLETED}
 
 
@@ -127,11 +128,11 @@ class TaskQueries(RepeatedCalls):
     """The calls of TaskManager that change nothing."""
 
     async def get_task(self, task_id: str) -> TaskRecord:
-        """The whole task; raises UnknownTaskError."""
+        """The task's record with payloads. Raises UnknownTaskError."""
         return await self.record(task_id, payloads=True)
 
     async def record(self, task_id: str, payloads: bool) -> TaskRecord:
-        """A task, with or without its payloads; raises UnknownTaskError."""
+        """The task's record, with or without payloads (its message, history and result). Raises UnknownTaskError."""
         record = await self._call(self._store.get, check_id(task_id), payloads=payloads)
         if record is None:
             raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
@@ -145,13 +146,13 @@ class TaskQueries(RepeatedCalls):
         cursor: str = "",
         **wanted: Unpack[WantedTasks],
     ) -> Page:
-        """A page of tasks without payloads. Filters are states, lane, handler's name, batch, `owner` (the worker that
-        runs them), and age: accepted at least `older_than` and at most `newer_than` seconds ago. `newest_first`: within
-        a state the newest first, else in the order of the queue.
+        """A page of tasks without payloads. Filters are states, lane, handler's name, batch, `owner` (the incarnation
+        of the worker that runs the task), and age: accepted at least `older_than` and at most `newer_than` seconds ago.
+        `newest_first`: within a state the newest first, else in the order of the queue.
 
-        The page's cursor continues the list, and is empty at its end. The number of tasks looked at for a page is
-        bounded, so a page may hold fewer than `limit`, even none, and still have a cursor. While tasks change their
-        state a list may miss or repeat one.
+        The page's cursor continues the list; at the end it is empty. One call reads a bounded number of tasks. So a
+        page may hold fewer than `limit` tasks, even none, and still have a cursor. A task that changes its state while
+        you read the list may be missing or appear twice.
         """
         given = listing_of(states if state is None else (*states, state), **wanted)
         return await self.find(given, limit, cursor, newest_first=given.newest_first)
@@ -166,10 +167,10 @@ class TaskQueries(RepeatedCalls):
         shown: Callable[[Any], Any] = as_it_is,
         **wanted: Unpack[WantedTasks],
     ) -> Page:
-        """Like `list_tasks`, but only tasks that contain the text. It is searched in the id, the handler's name, the
-        reason, and the first 64 KiB of the latest turn's arguments, result or error. Case does not matter. The page
-        says how many tasks were `searched`. `shown` removes from a JSON value what the reader may not see, before it is
-        searched."""
+        """A page of the tasks that contain a text; the filters are those of `list_tasks`. Searched are the id, the
+        handler's name, the reason, and the first 64 KiB of the latest turn's arguments, result or error. Case does not
+        matter. The page's `searched` is the number of tasks that were read. `shown` gets a JSON value before the search
+        and returns it without the parts that the reader may not see."""
         given = listing_of(states if state is None else (*states, state), check_text(text), **wanted)
         return await self.find(given, limit, cursor, newest_first=given.newest_first, shown=shown)
 
@@ -182,7 +183,8 @@ class TaskQueries(RepeatedCalls):
         newest_first: bool,
         shown: Callable[[Any], Any] = as_it_is,
     ) -> Page:
-        """A page of the tasks that a filter finds, made of several steps of the store. `shown`: see `search_tasks`."""
+        """A page of the tasks that a filter finds, collected by several calls of the store. `shown`: see
+        `search_tasks`."""
         wanted = given.wanted(newest_first=newest_first)
         read = partial(self._store.tasks, wanted)
         if given.text is not None:
@@ -199,15 +201,15 @@ class TaskQueries(RepeatedCalls):
         return Page(tuple(found), place, tuple(unreadable), searched)
 
     async def count_tasks(self, *states: State | str) -> int:
-        """The number of tasks in these states (none: in any)."""
+        """The number of tasks in these states; without states, the number of all tasks."""
         wanted = check_states(states) or tuple(State)
         counts = await self._call(self._store.counts)
         return sum(counts.states.get(state, 0) for state in wanted)
 
     async def wait(self, task_id: str, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord:
-        """Wait until the task has ended or asks for input; returns it. Raises TimeoutError after `timeout` seconds.
-        With `raise_failed`, raises TaskFailed if the task has failed, was rejected or was canceled. If it was accepted
-        while Redis was away and Redis could not take it later, this is a TaskRefused."""
+        """Wait until the task has ended or asks for input; returns its record. Raises TimeoutError after `timeout`
+        seconds. With `raise_failed`, raises TaskFailed if the task has failed, was rejected or was canceled. The error
+        is a TaskRefused if the task was accepted while Redis was away and Redis refused it later."""
         if timeout is not None:
             check_seconds("timeout", timeout)
         check_flag("raise_failed", raise_failed)
@@ -221,15 +223,15 @@ class TaskQueries(RepeatedCalls):
         raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s")
 
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
-        """Each of these tasks once it has ended or asks for input, in the order in which they do."""
+        """Yield the record of each of these tasks once the task has ended or asks for input, in this order."""
         return outcomes(self._store, self.record, check_ids(task_ids))
 
     def stream(self, task_id: str, *, after: int = 0) -> AsyncGenerator[EmittedPart]:
-        """The parts that the task emits (`task.emit`): first the kept ones behind the position `after` (0: all), then
-        new ones, until the task has ended or asks for input. A part names its run; if the run is higher than in the
-        part before, the task began anew. A gap in the positions means that parts are not kept any more. After a lost
-        connection, reading goes on, and no part comes twice. Raises UnknownTaskError, InvalidTaskError,
-        StoreUnavailableError.
+        """Yield the parts that the task emits (`task.emit`), until the task has ended or asks for input. The parts that
+        the store has kept after the position `after` come first (0: all of them), then new ones. A part names its run;
+        a higher run than in the part before means that the task began anew. A gap in the positions means that the store
+        has dropped parts. After a lost connection the stream goes on, and no part comes twice. Raises UnknownTaskError,
+        InvalidTaskError, StoreUnavailableError.
         """
         read = partial(self._parts, check_id(task_id))
         return parts(partial(self._store.emitted, task_id), read, check_position(after))

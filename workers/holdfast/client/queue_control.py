@@ -37,8 +37,8 @@ from holdfast.errors import (
 )
 
 CHUNK = 100  # tasks in one call of the store
-CLEARED = 50  # entries in one step of clearing a lane: a millisecond or two of the store
-KEYS = 1000  # looked at in one step of deleting a queue
+CLEARED = 50  # entries in one step of clearing a lane: a step occupies the store for one or two milliseconds
+KEYS = 1000  # keys that one step of deleting a queue looks at
 
 
 OnStep = Callable[[int], object] | None  # called after each step with the number that is done so far
@@ -55,8 +55,8 @@ class QueueControl(RepeatedCalls):
         return sum(lanes.values()) if wanted is None else lanes.get(wanted, 0)
 
     async def pause_queue(self, lane: str | None = None, reason: str = "paused by a producer") -> bool:
-        """Start no more tasks from a lane, on any host, until it is resumed. The lane still accepts tasks, and running
-        ones go on. Returns False if it was paused before; it has the new reason now."""
+        """Pause a lane: no worker on any host starts its tasks until it is resumed. A paused lane still accepts tasks,
+        and running tasks go on. Returns False if the lane was paused before; the new reason replaces the old one."""
         return await self._call(self._store.pause_lane, self._lane(lane), check_reason(reason))
 
     async def resume_queue(self, lane: str | None = None) -> bool:
@@ -85,14 +85,14 @@ class QueueControl(RepeatedCalls):
                 return canceled
 
     async def remove_task(self, task_id: str) -> None:
-        """Delete an ended task with all its data; returns its id may be used again. Raises UnknownTaskError, or
+        """Delete an ended task with all its data. Its id may be used again afterwards. Raises UnknownTaskError, or
         TaskOpenError if the task has not ended: cancel it first."""
         turn = 0
         while not await self._call(self._store.forget_tasks, [check_id(task_id)]):
             task = await self._call(self._store.get, task_id, payloads=False)
             if task is None or task.state not in TERMINAL or task.turn == turn:
                 raise _not_removed(task_id, task)
-            turn = task.turn  # a task of very many turns is deleted in steps
+            turn = task.turn  # the store deletes a task of very many turns in steps
 
     async def clean_tasks(
         self,
@@ -103,8 +103,9 @@ class QueueControl(RepeatedCalls):
         limit: int | None = None,
         on_step: OnStep = None,
     ) -> int:
-        """Delete ended tasks, latest first; returns their number. Filters: states (default all), lane, handler, ended
-        at least `older_than` seconds ago; at most `limit` tasks. Open tasks stay."""
+        """Delete ended tasks, latest first; returns their number. Filters: states (by default every state of an ended
+        task), lane, handler's name, and ended at least `older_than` seconds ago. `limit`: the number of tasks to delete
+        at most. Open tasks stay."""
         check_seconds("older_than", older_than)
         check_callback("on_step", on_step)
         most = None if limit is None else check_limit(limit)
@@ -129,9 +130,9 @@ class QueueControl(RepeatedCalls):
 
     async def obliterate_queue(self, *, force: bool = False, on_step: OnStep = None) -> int:
         """Delete everything of this queue: tasks in every state, lanes and their limits, schedules, dead letters.
-        Returns the number of deleted keys. It cannot be undone. Raises QueueBusyError if the queue has workers, unless
-        forced: then the results of their running tasks are lost. Raises StoreRefusedError if PostgreSQL keeps the
-        tasks."""
+        Returns the number of deleted keys. You cannot undo this. Raises QueueBusyError if the queue has workers. With
+        `force` it deletes all the same, and the results of running tasks are lost. Raises StoreRefusedError if
+        PostgreSQL keeps the tasks."""
         deleted, cursor, forced = 0, "", check_flag("force", force)
         check_callback("on_step", on_step)
         while True:
@@ -156,7 +157,7 @@ def _tell(on_step: OnStep, done: int) -> None:
 def _ended(states: tuple[State, ...]) -> tuple[State, ...]:
     if open_ones := [state for state in states if state not in TERMINAL]:
         ended = ", ".join(sorted(TERMINAL))
-        raise InvalidTaskError(f"state {open_ones[0]}: only what has ended can be deleted, so {ended} are allowed")
+        raise InvalidTaskError(f"state {open_ones[0]}: only ended tasks can be deleted, so {ended} are allowed")
     return states or tuple(sorted(TERMINAL))
 
 
@@ -177,15 +178,15 @@ class TaskControl(TaskQueries):
     submitter: Submitter
 
     async def cancel_task(self, task_id: str, reason: str = "canceled by a producer") -> State:
-        """End a task. Returns its state afterwards: `canceled`, or the state in which it had ended before.
+        """Cancel a task. Returns its state afterwards: `canceled`, or the state in which it had ended before.
 
-        For an unknown task this raises UnknownTaskError, and the cancel is kept for ten minutes. If the task comes
-        meanwhile, for example from a slower producer, it is canceled and does not run.
+        For an unknown task this raises UnknownTaskError, and the store keeps the cancel for ten minutes. If the task is
+        submitted in this time, for example by a slower producer, the store cancels it and it does not run.
         """
         return _known(task_id, await self._call(self._store.cancel, check_id(task_id), check_reason(reason)))
 
     async def pause_task(self, task_id: str, reason: str = "paused by a producer") -> State:
-        """Pause a task: a waiting task at once, a `working` one when its handler stops. Returns its state
+        """Pause a task: a waiting task at once, a `working` one when its handler stops. Returns the task's state
         afterwards."""
         return _known(task_id, await self._call(self._store.pause, check_id(task_id), check_reason(reason)))
 
@@ -198,9 +199,10 @@ class TaskControl(TaskQueries):
         message_id: str | None = None,
         reason: str = "resumed by a producer",
     ) -> State:
-        """Let a paused task go on, with one more message if `text` or `data` is given; returns its state afterwards. A
-        message for a `working` task waits until the running turn has ended. A pause that was not carried out yet is
-        withdrawn. The same message counts once; to send the same words again, give them a new `message_id`.
+        """Resume a paused task, with one more message if `text` or `data` is given. Returns the task's state
+        afterwards. A message for a `working` task waits until the running turn has ended. If a pause was asked for and
+        the handler still runs, the pause is withdrawn. The same message counts once; to send the same words again, give
+        a new `message_id`.
         """
         why = check_reason(reason)
         if text is None and data is None:
@@ -239,19 +241,20 @@ class DeadLetters(RepeatedCalls):
         """Run a failed, rejected or canceled task again, or a delayed one at once. Returns the id of the task that
         runs.
 
-        The ended task stays unchanged. A new task, `<id>.r1`, gets the same operation, history and limits. It begins
-        without attempts and checkpoint, and has a new idempotency key. A second retry makes no second task. Raises
-        CannotRetryError, UnknownTaskError, StoreFullError.
+        The ended task stays unchanged. The new task (`<id>.r1`, or the next free number) gets the same operation,
+        history and limits. It begins with no attempts counted and without a checkpoint, and has a new idempotency key.
+        A second retry of the ended task makes no further task. Raises CannotRetryError, UnknownTaskError,
+        StoreFullError.
         """
         return checked(await self.ask_retry(task_id, reason)).task_id
 
     async def ask_retry(self, task_id: str, reason: str = "retried by a producer") -> RetryAnswer:
-        """Retry a task like `retry_task`, but return the store's answer, refusals included."""
+        """Retry a task like `retry_task`, but return the store's answer. A refusal is an answer, too, not an error."""
         return await self._call(self._store.retry, check_id(task_id), check_reason(reason))
 
     async def dead_letters(self, limit: int = 100, cursor: str = "", before_ms: int | None = None) -> Page:
-        """Dead letters that were not retried, newest first, without payloads. `before_ms`: only those until this Unix
-        time."""
+        """A page of the dead letters that were not retried, newest first, without payloads. `before_ms`: leaves out
+        tasks that became dead letters after this Unix time in milliseconds."""
         before = None if before_ms is None else check_moment("before_ms", before_ms)
         return await self._call(self._store.dead_letters, check_limit(limit), check_cursor(cursor), before)
 
@@ -262,7 +265,7 @@ class DeadLetters(RepeatedCalls):
 
 
 def checked(answer: RetryAnswer) -> RetryAnswer:
-    """The answer of a retry, if it names the task that runs; raises its error otherwise."""
+    """The answer, if the retry was accepted. Raises UnknownTaskError or CannotRetryError for a refusal."""
     match answer.word:
         case Retried.NEW | Retried.AGAIN | Retried.DUE:
             return answer

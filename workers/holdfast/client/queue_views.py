@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from holdfast_config import Settings
 
 
-# Reads the events of a queue from a position on, page by page, and waits while the store is away.
+# Read the events of a queue page by page, and wait while the store is away.
 #
-# The position is that of the last event that was read, so after an absence of the store the next page begins behind it:
-# nothing is read twice, and events that were deleted meanwhile are reported as missed.
+# The stream keeps the position of the last event that it has read, and the next page begins after this position. So
+# when the store is back, no event is read twice. Events that were deleted meanwhile are reported as missed.
 
-PAGE = 250  # events read at once: some milliseconds of the store
+PAGE = 250  # events of one read, which occupies the store for some milliseconds
 POLL_TIMEOUT = 10.0  # seconds of one blocking read
 RETRY_DELAY = 0.5  # seconds between two tries while the store is away
 
 
 class MissedEvents(NamedTuple):
-    """Stands for events that were deleted before they were read: those between two positions."""
+    """Stands for the events between two positions that were deleted before they were read."""
 
     after: str
     before: str
@@ -44,7 +44,7 @@ class MissedEvents(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Selects events: those of one task (None: of all), and those of `kinds` (empty: of all kinds)."""
+    """Selects the events of one task (None: of all tasks and workers) and of some kinds (empty: of all kinds)."""
 
     task_id: str | None = None
     kinds: frozenset[str] = frozenset()
@@ -60,8 +60,8 @@ def ignore(error: StoreUnavailableError | None) -> None:
 
 @dataclass(slots=True)
 class EventStream:
-    """`position`: that of the last event that was read. `on_absence` is called with the error when the store is away,
-    and with None when it is back."""
+    """Reads the events of a queue. `position` belongs to the last event that was read. `on_absence` is called with the
+    error when the store is away, and with None when the store is back."""
 
     store: Store
     wanted: EventFilter
@@ -70,13 +70,13 @@ class EventStream:
     _is_away: bool = field(default=False, init=False)
 
     async def follow(self) -> AsyncGenerator[Happening | MissedEvents]:
-        """The selected events as they come, without end."""
+        """Yield the selected events as they come, without end."""
         while True:
             for event in await self._read():
                 yield event
 
     def take(self, page: Happenings) -> list[Happening | MissedEvents]:
-        """The selected events of a page that was read from `position` on; moves `position` to its end."""
+        """The selected events of a page that was read from `position` on. Moves `position` to the end of the page."""
         if not page.events:
             return []
         missed = [MissedEvents(self.position, page.events[0].position)] if page.missed else []
@@ -84,7 +84,7 @@ class EventStream:
         return [*missed, *filter(self.wanted.matches, page.events)]
 
     async def _read(self) -> list[Happening | MissedEvents]:
-        """The next page; empty after a time without events, or without the store."""
+        """The next page. It is empty if no event came in time, or if the store is away."""
         try:
             page = await self.store.events(self.position, PAGE, 0.0 if self._is_away else POLL_TIMEOUT)
         except StoreUnavailableError as error:
@@ -111,9 +111,9 @@ class QueueViews(RepeatedCalls):
         """The document that `supervisor why --json` prints about one task: `now` (its state and what comes next, in one
         sentence), `timeline` (its history), `times`, `commands`, `place`, `service`, `complete` and more.
 
-        If no worker runs, the limits of `settings` count (None: the defaults); `settings` also says whether `spans` are
-        named. Two facts are missing, because only a host's supervisor knows them: the moment of a worker's death, and
-        why no quarantine worker is started. Raises UnknownTaskError.
+        If no worker runs, the document uses the limits of `settings` (None: the defaults). `settings` also decides
+        whether the document names the task's `spans`. Two facts are missing, because only a host's supervisor knows
+        them: the moment of a worker's death, and why no quarantine worker is started. Raises UnknownTaskError.
         """
         from holdfast.why import gather  # its imports are for this alone
 
@@ -131,13 +131,13 @@ class QueueViews(RepeatedCalls):
     def events(
         self, task_id: str | None = None, *, since: str | float | None = None, kinds: Iterable[str] = ()
     ) -> AsyncGenerator[Happening | MissedEvents]:
-        """The events of a task, or of all tasks and workers, without end: leave the loop to stop.
+        """Yield the events of a task, or of all tasks and workers, without end: leave the loop to stop.
 
-        `since`: the position of an event, to go on behind it; or seconds, to begin that long ago. Without `since`, the
-        events of one task begin with its acceptance; the events of all begin now. `kinds`: only these kinds. While the
-        store is away it waits, and then goes on behind the last event. MissedEvents stands for events that were deleted
-        before they were read (at least the last 100,000 are kept). Raises InvalidTaskError, and StoreUnavailableError
-        if the store is away at the first step.
+        `since` is the position of an event, to begin after this event, or a number of seconds, to begin that long ago.
+        Without `since`, the events of one task begin with its acceptance, and the events of the whole queue begin now.
+        `kinds`: only these kinds. While the store is away the stream waits, and then goes on after the last event.
+        MissedEvents stands for events that were deleted before they were read; the store keeps at least the last
+        100,000. Raises InvalidTaskError, and StoreUnavailableError if the store is away at the first step.
         """
         wanted = EventFilter(None if task_id is None else check_id(task_id), _check_kinds(kinds))
         return self._follow(wanted, _check_since(since))

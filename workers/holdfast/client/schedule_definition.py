@@ -1,5 +1,5 @@
-"""Makes a schedule's definition from its spec. All of it is checked, with InvalidScheduleError, before anything is
-written.
+"""Makes a schedule's definition from its spec. The whole spec is checked before anything is written; a wrong value
+raises InvalidScheduleError.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from holdfast.errors import InvalidScheduleError, InvalidTaskError
 from holdfast_config import names
 from holdfast_config.durations import seconds
 
-# A schedule as a user asks for it, in code or in a file.
+# The spec of a schedule, from an application's code or from a file.
 
 # fmt: off
 _NUMBERS = (
@@ -36,22 +36,24 @@ _NUMBER = re.compile(r"\d{1,15}(\.\d{1,6})?", re.ASCII)
 
 
 class ScheduleSpec(ScheduleOptions, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The moments come from one of `cron`, `every`, `rrule`, `at` and `schedule`, the task from `text`, `data` or
-    `name` with `kwargs`.
+    """The spec of a schedule: when it fires, and the task that each fire submits. The moments come from one of `cron`,
+    `every`, `rrule`, `at` and `schedule`. The task comes from `text`, `data`, or `name` with `kwargs`.
 
-    `every` is seconds, `5m`, `1h30m` or `PT5M`, counted from `anchor`, else from the moment it was set. `at` is a
-    moment: Unix seconds or ISO 8601. `schedule` is NOW, AT:<time>, CONTINUE, STOP or a recurrence rule. Local times are
-    those of `timezone`. Other lengths are seconds, or texts like `every`. A number may be written as a text, too.
+    `every` is a number of seconds, `5m`, `1h30m` or `PT5M`, counted from `anchor`, else from the moment the schedule
+    was set. `at` is a moment: Unix seconds or ISO 8601. `schedule` is NOW, AT:<time>, CONTINUE, STOP or a recurrence
+    rule. Times without a zone are local times of `timezone`. Other durations are seconds, or texts like those of
+    `every`. A number may be written as a text, too.
 
-    It fires from `start` to `end`, `limit` times at most, each time put off by less than `jitter`. While the task of
-    the previous fire has not ended, `overlap` decides about the next: forbid (skipped), allow, queue-one (runs after
-    it) or replace (the previous task is canceled). Of missed fires, `misfire` runs the latest, none (skip) or the
-    oldest N (all:N); none that is later than `start_deadline`. After a failed task it goes on, or with `on_failure`
-    stop it ends. `owner`: the application or file that may remove it when it no longer names it.
+    The schedule fires from `start` to `end`, `limit` times at most. A fire is put off by a random time below `jitter`.
+    If the task of the previous fire has not ended, `overlap` decides about the next fire: forbid (the fire is skipped),
+    allow, queue-one (its task runs after the previous one) or replace (the previous task is canceled). `misfire` says
+    which missed fires are made: the latest, none (skip) or the oldest N (all:N). A fire that is late by more than
+    `start_deadline` is not made. After a failed task the schedule goes on; with `on_failure` stop it ends. `owner`: the
+    application or file that may remove the schedule when it no longer names it.
 
-    `backoff` is the pause before a failed task is tried again the first time; it doubles with each attempt. A CONTINUE
-    runs again `backoff` after its run has ended. `expires`, `unique`, `unique_for`, `concurrency_key` and `webhook` are
-    those of TaskSpec; a fire whose `unique` key is held by a task is skipped.
+    `backoff` is the pause before a failed task is tried again the first time; it doubles with each attempt. With
+    CONTINUE, `backoff` is the pause between two runs. `expires`, `unique`, `unique_for`, `concurrency_key` and
+    `webhook` mean the same as in TaskSpec. A fire is skipped if another task holds its `unique` key.
     """
 
     cron: str | None = None
@@ -75,8 +77,8 @@ class ScheduleSpec(ScheduleOptions, frozen=True, forbid_unknown_fields=True, omi
     metadata: Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
-        """Bring the spec to one form, wherever it comes from: a command line, a form, a file or code. Mappings become
-        dicts, numbers in texts become numbers, and given defaults are left out."""
+        """Bring specs from a command line, a web form, a file or code to the same form. Mappings become dicts, numbers
+        in texts become numbers, and a field with its default value counts as not given."""
         for name in ("kwargs", "metadata"):
             value = getattr(self, name)
             if type(value) is not dict and isinstance(value, Mapping):
@@ -88,7 +90,7 @@ class ScheduleSpec(ScheduleOptions, frozen=True, forbid_unknown_fields=True, omi
         for name, default in _DEFAULTS.items():
             value = getattr(self, name)
             if type(value) is type(default) and value == default:
-                force_setattr(self, name, default)  # by the object itself it is known as the default
+                force_setattr(self, name, default)  # `omit_defaults` compares by identity
 
 
 _DEFAULTS = {each.name: each.default for each in msgspec.structs.fields(ScheduleSpec) if each.default is not None}
@@ -107,14 +109,15 @@ _WAYS = ("cron", "every", "rrule", "at", "schedule")
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """A definition, and the moment of its first fire; None: never (STOP)."""
+    """A definition, and the moment of its first fire in Unix milliseconds; None if it never fires (STOP)."""
 
     definition: Definition
     expected: int | None
 
 
 def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> ScheduleChange:
-    """The definition to store for `spec`. `after`: fires up to this moment count as made; else those up to `now`."""
+    """The definition to store for `spec`. Fires up to `after` (without it: up to `now`) count as made. Both are Unix
+    milliseconds. Raises InvalidScheduleError."""
     check_schedule_id(schedule_id)
     spec = _checked(spec)
     _check_task(spec)
@@ -136,29 +139,33 @@ def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = N
     )
     expected = first_expected(definition, now if after is None else after)
     if expected is None and not isinstance(cadence, Stop):
-        raise InvalidScheduleError("it never fires: it has no time in the future within its start, end and dates")
+        raise InvalidScheduleError(
+            "this schedule never fires: no time in the future lies within its start, end and dates"
+        )
     return ScheduleChange(definition, expected)
 
 
 def spelled(spec: ScheduleSpec) -> str:
-    """The spec in its canonical spelling, by which two schedules are the same."""
+    """The spec as JSON with sorted keys. Two specs are the same if these texts are equal."""
     return msgspec.json.encode(spec, order="sorted").decode()
 
 
 def first_expected(definition: Definition, after: int) -> int | None:
-    """The moment of the first fire. A single moment in the past still fires, late."""
+    """The moment of the first fire after `after`, in Unix milliseconds; None if there is none. A schedule with a single
+    moment in the past still fires, late."""
     schedule = definition.schedule()
     match schedule.cadence:
         case At(moment) | Continue(moment):
             return expected_after(schedule, min(after, moment - 1))
         case RecurrenceRule(start, timezone) if 0 <= after - moment_at(start, timezone) < SECOND:
-            return expected_after(schedule, after - SECOND)  # it begins now, with its first fire
+            return expected_after(schedule, after - SECOND)  # the rule begins in this second: its first fire counts
         case _:
             return expected_after(schedule, after)
 
 
 def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
-    """A spec from names with values. Raises InvalidScheduleError, which names the value that does not fit."""
+    """A spec from a mapping of field names to values. Raises InvalidScheduleError, which names the first wrong
+    value."""
     dates = {name: one.isoformat() for name, one in values.items() if name in _MOMENTS and isinstance(one, date)}
     try:
         return msgspec.convert({**values, **dates}, ScheduleSpec)
@@ -167,7 +174,7 @@ def read_spec(values: Mapping[str, object]) -> ScheduleSpec:
 
 
 def _misfit(values: Mapping[str, object]) -> str:
-    """Names the first value that is no option of a schedule, or has the wrong type."""
+    """The error text for the first unknown option, or the first value with a wrong type; empty if there is none."""
     types = {each.name: each.type for each in msgspec.structs.fields(ScheduleSpec)}
     for name, value in values.items():
         if name not in types:
@@ -186,7 +193,7 @@ def _kind(of: Any) -> str:
 
 
 def _checked(spec: object) -> ScheduleSpec:
-    """The spec with checked types: one made in code may hold anything."""
+    """The spec with checked types. A spec made in code may hold values of any type."""
     if not isinstance(spec, ScheduleSpec):
         raise InvalidScheduleError(f"spec {shown(spec)}: a ScheduleSpec is expected")
     values = msgspec.structs.asdict(spec)
@@ -217,7 +224,7 @@ def check_schedule_id(value: object) -> str:
 
 def _check_task(spec: ScheduleSpec) -> None:
     if spec.schedule is not None and spec.schedule.strip().upper() == "STOP":
-        return  # nothing will run
+        return  # a STOP makes no tasks
     task = task_of(spec)
     try:
         check(task)
@@ -227,7 +234,7 @@ def _check_task(spec: ScheduleSpec) -> None:
 
 
 def task_of(spec: ScheduleSpec) -> TaskSpec:
-    """The task that each fire submits, but for its id."""
+    """The spec of the task that each fire submits, without the task's id."""
     task: dict[str, Any] = {name: getattr(spec, name) for name in _OF_TASK}
     for name in ("timeout", "expires", "unique_for"):
         task[name] = _seconds(name, task[name])
@@ -236,8 +243,8 @@ def task_of(spec: ScheduleSpec) -> TaskSpec:
 
 
 def _metadata(spec: ScheduleSpec) -> Mapping[str, object] | None:
-    """The metadata of its tasks. Workers find the pause before a retry there, unless it is a CONTINUE: its `backoff` is
-    the pause between runs."""
+    """The metadata of the schedule's tasks. `backoff` is added for workers: they take the pause before a retry from it.
+    For CONTINUE it is not added, because there `backoff` is the pause between runs."""
     backoff = _length("backoff", spec.backoff)
     if not backoff or (spec.schedule or "").strip().upper() == "CONTINUE":
         return spec.metadata
@@ -245,7 +252,7 @@ def _metadata(spec: ScheduleSpec) -> Mapping[str, object] | None:
 
 
 def _seconds(what: str, value: float | str | None) -> float | None:
-    """Seconds above 0 of an option of its tasks."""
+    """A duration in seconds above 0."""
     return None if value is None else _length(what, value, above=0) / 1000
 
 
@@ -271,12 +278,15 @@ def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
 
 
 def _within(cadence: Cadence, bounds: Bounds) -> Cadence:
-    """Check that a single moment lies within the bounds; a CONTINUE begins with them."""
+    """The cadence within the bounds. Raises if a single moment lies outside; a CONTINUE begins at `start`, not
+    before."""
     match cadence:
         case Continue(first):
             return Continue(max(first, bounds.start or 0))
         case At(moment) if not (bounds.start or 0) <= moment <= (moment if bounds.end is None else bounds.end):
-            raise InvalidScheduleError("its only time is before start or after end: it never fires")
+            raise InvalidScheduleError(
+                "the only time of this schedule is before start or after end: the schedule never fires"
+            )
         case _:
             return cadence
 
@@ -304,13 +314,13 @@ def _policy(spec: ScheduleSpec, cadence: Cadence) -> SchedulePolicy:
 
 
 def _backoff(spec: ScheduleSpec, cadence: Cadence) -> int:
-    """The pause of a CONTINUE after each run."""
+    """The pause of a CONTINUE after each run in milliseconds; 0 for other cadences."""
     backoff = _length("backoff", spec.backoff)
     if not isinstance(cadence, Continue):
         return 0
     if spec.unique is not None:
         raise InvalidScheduleError(
-            f"unique {shown(spec.unique)}: not for CONTINUE: a skipped run never ends, so the schedule would stop"
+            f"unique {shown(spec.unique)}: not allowed with CONTINUE: a skipped run would stop the schedule"
         )
     return backoff
 
@@ -322,7 +332,7 @@ def _one_of(what: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def _length(what: str, value: float | str, above: int = -1) -> int:
-    """Milliseconds, more than `above`."""
+    """The milliseconds of a duration, which must be more than `above`."""
     try:
         length = seconds(value)
     except ValueError:
@@ -335,7 +345,8 @@ def _length(what: str, value: float | str, above: int = -1) -> int:
 
 
 def _moment(what: str, value: float | str | None, timezone: str) -> int | None:
-    """A moment from Unix seconds or ISO 8601; local times are those of the zone."""
+    """Unix milliseconds of a moment in Unix seconds or ISO 8601. A time without a zone is a local time of
+    `timezone`."""
     if value is None:
         return None
     try:

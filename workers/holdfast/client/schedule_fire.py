@@ -1,5 +1,5 @@
-"""Fires schedules in rounds. A round reads due schedules page by page and sends the store an order for each, until none
-is due. Any number of stewards may do it at once.
+"""Fires schedules in rounds. A round reads due schedules page by page and sends the store an order for each, until no
+schedule is due. Any number of stewards may do this at the same time.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from holdfast.os.kill_points import Point, reached
 from holdfast.store import Store
 from holdfast.telemetry.port import FireSpans
 
-# Prepares the fires of the next seconds before they are due, so that then they only need to be sent.
+# Prepare the fires of the next two seconds, so that a steward only has to send them when they are due.
 #
-# A thousand fires take longer to decide and to write than they may be late. The store compares a prepared order with
-# the schedule as it has become, and an order counts for its own moment alone: a fire that is not ready in time, or
-# whose schedule has changed, is found when it is due. Moments are milliseconds of the store's clock, which each look
-# reads and which is counted on in between.
+# A thousand fires that are due at once would be late if they were made only then. The store compares a prepared order
+# with the current record of the schedule, and refuses the order if the schedule has changed. A round finds a fire that
+# was not prepared, or whose order was refused, when the fire is due. Moments are milliseconds of the store's clock.
+# Each look reads this clock; between two looks the local clock counts on.
 
 AHEAD = 2_000  # ms
-MOST = 4_000  # orders that are kept: a few kilobytes each
+MOST = 4_000  # prepared orders that are kept; one takes a few kilobytes
 PAGE = 100
 
 Decide = Callable[[ScheduleRecord, int], FireOrder | None]
@@ -50,8 +50,8 @@ Decide = Callable[[ScheduleRecord, int], FireOrder | None]
 
 @dataclass(slots=True)
 class Lookahead:
-    """Prepares orders in advance. `clock` counts seconds. `_ready`: prepared orders by their moments. `_seen`: all
-    schedules that are due until this moment were read."""
+    """Prepares orders in advance. `clock` counts seconds. `_ready`: prepared orders, the earliest first. `_seen`: the
+    schedules that are due until this moment have been read."""
 
     store: Store
     decide: Decide
@@ -62,7 +62,8 @@ class Lookahead:
     _read_at: float = 0.0
 
     def note(self, now: int) -> None:
-        """Note the store's clock. Orders that were due by then have been carried out or refused."""
+        """Note the store's clock, and drop prepared orders that were due by then: the store has carried them out or
+        refused them."""
         if now < self._read_ms:  # the clock was set back
             self._seen = 0
             self._ready.clear()
@@ -71,7 +72,7 @@ class Lookahead:
             self._ready.popleft()
 
     def due(self) -> list[FireOrder]:
-        """The orders to carry out now."""
+        """Take out the prepared orders that are due now."""
         now = self._now()
         found: list[FireOrder] = []
         while self._ready and self._ready[0].good_from <= now:
@@ -79,7 +80,8 @@ class Lookahead:
         return found
 
     async def look(self, now: int, wait: int) -> float:
-        """The seconds to rest if the next fire is due in `wait` ms; prepares fires if there is time."""
+        """Prepare fires if there is time. Returns the seconds to rest until the next fire, which is due in `wait`
+        ms."""
         if wait > AHEAD:
             return (wait - AHEAD) / 1000
         if self._seen < now + AHEAD // 2:
@@ -87,7 +89,8 @@ class Lookahead:
         return max(0.0, (now + wait - self._now()) / 1000)
 
     async def _prepare(self, after: int, until: int, first: int) -> None:
-        """Prepare fires, but stop when the first of them is due, so that it does not wait for the others."""
+        """Prepare the fires between `after` and `until`. Stop when the first of them is due, so that the first fire is
+        not late because of the others."""
         self._seen = until
         for offset in range(0, MOST, PAGE):
             page = await self.store.schedules_soon(after, until, offset, PAGE)
@@ -109,11 +112,11 @@ class Lookahead:
         return [] if order is None else [order]
 
     def _now(self) -> float:
-        """A lower bound of the store's clock, because an answer takes time to arrive."""
+        """The time of the store's clock, or a little less, because the answer with the clock took time to arrive."""
         return self._read_ms + (self.clock() - self._read_at) * 1000
 
 
-MOST_FIRES = 50  # fires of one call: some 2 ms, for which all other clients wait
+MOST_FIRES = 50  # fires of one call: the store takes about 2 ms for them, and all other clients wait
 REST = 1.0  # seconds
 SOON = 2  # ms
 
@@ -123,9 +126,9 @@ _spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
 class ScheduleFirer:
-    """Makes the fires of schedules. `queue`: the lane of tasks that name none. `clock` counts seconds. `scope`: the
-    halts during which it makes no fires. `spans` makes a span for each fire. `halted`: there was such a halt in the
-    last round."""
+    """Makes the fires of schedules. `queue`: the lane of tasks whose schedule names no lane. `clock` counts seconds.
+    `scope`: the halts during which no fires are made. `spans` makes a span for each fire. `halted`: the last round
+    found a halt of this scope."""
 
     def __init__(
         self,
@@ -157,10 +160,11 @@ class ScheduleFirer:
                 return None if due.wait is None else await self._lookahead.look(due.now, due.wait)
             await self._set_aside(due.spoilt)
             if not await self._catch_up(due) and not due.spoilt:
-                return REST  # the index and the record disagree about what is due: never in a tight loop
+                return REST  # the index names due schedules, but their records do not: rest, to avoid a busy loop
 
     async def _catch_up(self, due: Due) -> bool:
-        """Make the due fires in parts, because other duties wait meanwhile; True if there were some."""
+        """Make the due fires in parts, so that other duties get their turn in between. True if there were fires, or
+        schedules to resume."""
         anything, orders = False, list[FireOrder]()
         for record in due.records:
             orders += await self._ordered(record, due.now)
@@ -178,7 +182,8 @@ class ScheduleFirer:
                 _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
 
     async def go_on(self, schedule_ids: Sequence[str]) -> list[str]:
-        """Make the fires of CONTINUE schedules whose tasks have ended, unless they are due later."""
+        """Make the next fires of these CONTINUE schedules, whose tasks have ended. Returns the ids to try again: those
+        due within 2 ms, and those whose order the store refused because their record had changed."""
         records = [record for one in schedule_ids if (record := await self._store.schedule(one))]
         now = await self._store.clock_ms()
         orders, early = list[FireOrder](), list[str]()
@@ -194,7 +199,7 @@ class ScheduleFirer:
         return early
 
     async def _carried_out(self, orders: Sequence[FireOrder]) -> bool:
-        """Have the store carry out orders; True if it carried out any."""
+        """Send orders to the store; True if it carried out any of them."""
         anything = False
         for some in _parts(orders):
             reached(Point.BEFORE_FIRE)
@@ -231,18 +236,18 @@ class ScheduleFirer:
         return [] if order is None else [order]
 
     def order(self, record: ScheduleRecord, now: int) -> FireOrder | None:
-        """The order for a schedule now; None if there is nothing to do."""
+        """The order for a schedule at `now`; None if no fire is due."""
         return schedule_records.order_fire(record, now, self.make)
 
     def check(self, definition: Definition) -> None:
-        """Check that its tasks can be made; InvalidScheduleError."""
+        """Check that the tasks of a definition can be made. Raises InvalidScheduleError."""
         try:
             self._task(definition, fire_id(definition.schedule_id, 0))
         except InvalidTaskError as error:
             raise InvalidScheduleError(str(error)) from None
 
     def make(self, record: ScheduleRecord, task_id: str) -> Submission:
-        """The task of a fire."""
+        """The submission for one fire of a schedule."""
         return self._task(record.definition, task_id)
 
     def _task(self, definition: Definition, task_id: str) -> Submission:
@@ -267,7 +272,7 @@ class ScheduleFirer:
 
 
 def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
-    """Splits the orders into parts; a part has as many fires as one call should make."""
+    """Yield the orders in parts of at most MOST_FIRES fires, for one call of the store each."""
     part, fires = list[FireOrder](), 0
     for one in orders:
         if part and fires + len(one.fires) > MOST_FIRES:
@@ -280,7 +285,8 @@ def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
 
 
 async def resume(store: Store, record: ScheduleRecord, now: int) -> ScheduleAnswer:
-    """Resume a paused schedule with its first fire after `now`; fires missed during the pause are not made."""
+    """Resume a paused schedule with its first fire after `now` (Unix milliseconds). Fires missed during the pause are
+    not made."""
     expected = record.expected
     if expected is not None and expected <= now:
         expected = expected_after(record.schedule, now)

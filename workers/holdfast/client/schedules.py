@@ -1,8 +1,8 @@
-"""Schedules for those who define them: set, look at, pause, run now, remove.
+"""The API of schedules: set, read, pause, run and remove them.
 
     await manager.schedules.upsert("nightly", cron="0 2 * * *", timezone="Europe/Berlin", name="billing.close_day")
 
-Everything is checked before anything is written. A schedule is known by the id that the user chose.
+A call checks its arguments before it writes anything. Every schedule has an id, which the caller chooses.
 """
 
 from __future__ import annotations
@@ -60,15 +60,16 @@ class Schedules:
         self._call = (retries or SubmitRetries()).call
 
     async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
-        """Set this schedule, with the arguments of ScheduleSpec. Returns its next run; None if there is none. Setting
-        the same spec again changes nothing: not its next run, its pause or its end. Raises InvalidScheduleError.
+        """Set this schedule, with the arguments of ScheduleSpec. Returns the moment of its next fire; None if there is
+        none. The same spec set again changes nothing: a paused schedule stays paused, and an ended one stays ended.
+        Raises InvalidScheduleError.
         """
         expected = (await self.put(schedule_id, read_spec(spec))).expected
         return None if expected is None else local(expected, "UTC").astimezone(UTC)
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
-        """Set a schedule from a spec, like `upsert`. `again`: an ended schedule begins anew. `after` (ms): fires due by
-        then count as made."""
+        """Set a schedule from a spec, like `upsert`. `again`: an ended schedule begins anew. `after` (Unix
+        milliseconds): fires that are due up to this moment count as made."""
         if after is not None:
             check_moment("after", after)
         now = await self._now()
@@ -80,34 +81,37 @@ class Schedules:
     async def declare(
         self, schedule_id: str, spec: ScheduleSpec, application: str = "", asked: int | None = None
     ) -> Put:
-        """Set a schedule that the code of an application declares. The application then owns it, also if it was set
-        before with the same spec; a schedule that another running application declares stays as it is.
+        """Set a schedule that the code of an application declares. The application then owns the schedule, even if
+        somebody else has set it before with the same spec. If another running application declares the schedule, the
+        store leaves it unchanged.
 
-        `asked` (ms): the moment of the worker's first request, if the schedule belonged to another application then.
-        Later declarations by newer workers of the same application are not undone.
+        `asked` (Unix milliseconds): the moment of the worker's first declaration, if the schedule belonged to another
+        application then. If a newer worker of the same application has declared the schedule since, its declaration
+        stays.
         """
         found = await self._defined_or_same(schedule_id, spec, await self._now())
         owned = replace(found.definition, owner=spec.owner or check_owner(application), declared=True)
         return await self._put(ScheduleChange(owned, found.expected), asked=asked)
 
     async def put_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
-        """Set all of these, by id. Each is checked before the first is written: InvalidScheduleError names the id."""
+        """Set these schedules, given by id. All are checked before the first is written. Raises InvalidScheduleError,
+        which names the id."""
         for defined in await self._defined(specs):
             await self._put(defined)
 
     async def begin(self, schedule_id: str) -> None:
-        """Make the fires of this schedule that are due, without waiting for a steward. UnknownScheduleError."""
+        """Make the due fires of this schedule now, without waiting for a steward. Raises UnknownScheduleError."""
         record = await self.get(schedule_id)
         order = self._firing.order(record, await self._now())
         if order is not None:
             await self._call(self._store.fire, [order])
 
     async def check(self, schedule_id: str, spec: ScheduleSpec) -> None:
-        """Check that `put` would accept it; InvalidScheduleError. Writes nothing."""
+        """Check that `put` would accept the spec, and write nothing. Raises InvalidScheduleError."""
         self._define(schedule_id, spec, await self._now())
 
     async def check_all(self, specs: Mapping[str, ScheduleSpec]) -> None:
-        """Check that `put_all` would accept them; InvalidScheduleError. Writes nothing."""
+        """Check that `put_all` would accept the specs, and write nothing. Raises InvalidScheduleError."""
         await self._defined(specs)
 
     async def _now(self) -> int:
@@ -128,13 +132,13 @@ class Schedules:
     async def _defined_or_same(
         self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None
     ) -> ScheduleChange | ScheduleRecord:
-        """The definition for a spec. If this very spec was set before and its schedule has ended, returns the schedule:
-        the spec is accepted, although it never fires again."""
+        """The definition for a spec. If the spec has no future fires but is stored for this schedule already, returns
+        the stored record instead of raising InvalidScheduleError."""
         try:
             return self._define(schedule_id, spec, now, after)
         except InvalidScheduleError:
             record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
-            with suppress(TypeError, UnicodeError):  # such a spec was never set, as it cannot be written
+            with suppress(TypeError, UnicodeError):  # a spec that JSON cannot hold was never stored
                 if record is not None and record.definition.spec == spelled(spec):
                     return record
             raise
@@ -150,14 +154,14 @@ class Schedules:
         return await self._call(self._store.put_schedule, definition, expected, first, again=again, asked=asked)
 
     async def get(self, schedule_id: str) -> ScheduleRecord:
-        """The schedule; UnknownScheduleError, or UnreadableScheduleError."""
+        """The schedule's record. Raises UnknownScheduleError, or UnreadableScheduleError if the record is damaged."""
         record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
         if record is None:
             raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
         return record
 
     async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
-        """A page of schedules: the next to fire first, those without a next fire last."""
+        """A page of schedules, ordered by their next fire. Schedules without a next fire come last."""
         return await self._call(self._store.schedules, check_limit(limit), _place(cursor))
 
     async def owned(self, owner: str) -> frozenset[str]:
@@ -170,7 +174,7 @@ class Schedules:
                 return frozenset(ids)
 
     async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
-        """The ids among these whose schedule exists and can be read."""
+        """The records of the schedules with these ids, without those that do not exist or cannot be read."""
         ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
         records = list[ScheduleRecord]()
         for one in ids:
@@ -182,7 +186,8 @@ class Schedules:
     async def pause(
         self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None
     ) -> None:
-        """Make no fires until it is resumed or `until` has come. UnknownScheduleError."""
+        """Pause a schedule: it makes no fires until it is resumed, or until the date `until`. Raises
+        UnknownScheduleError."""
         moment, why = _moment(until), check_reason(reason) or "paused"
         if until is not None and moment is not None and moment <= await self._now():
             raise InvalidScheduleError(f"until {until.isoformat()} has passed: a time in the future is allowed")
@@ -190,7 +195,7 @@ class Schedules:
         _known(schedule_id, word)
 
     async def resume(self, schedule_id: str) -> None:
-        """Resume it with the next fire after now; fires missed during the pause are not made."""
+        """Resume a paused schedule with its next fire after now. Fires missed during the pause are not made."""
         record = await self.get(schedule_id)
         _known(schedule_id, await self._call(resume, self._store, record, await self._call(self._store.clock_ms)))
 
@@ -199,8 +204,8 @@ class Schedules:
         _known(schedule_id, await self._call(self._store.remove_schedule, check_schedule_id(schedule_id)))
 
     async def run(self, schedule_id: str) -> str:
-        """Make one extra fire now, also if it is paused; returns the task's id. Raises ScheduleBusyError if the overlap
-        policy forbids a second run."""
+        """Make one extra fire now, even if the schedule is paused; returns the task's id. Raises ScheduleBusyError if
+        the previous task has not ended and `overlap` forbids a second one."""
         record = await self.get(schedule_id)
         order = schedule_records.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
         (word,) = await self._call(self._store.fire, [order])
@@ -215,11 +220,12 @@ class Schedules:
         return task_id
 
     async def history(self, schedule_id: str, limit: int = 20) -> tuple[Occurrence, ...]:
-        """The outcomes of its fires, newest first."""
+        """The latest fires of a schedule with their outcomes, newest first."""
         return await self._call(self._store.schedule_history, check_schedule_id(schedule_id), check_limit(limit))
 
     async def preview(self, schedule_id: str, count: int, after: int | None = None) -> tuple[int, ...]:
-        """The moments of its next fires, at most a thousand; a pause would skip them. `after`: Unix milliseconds."""
+        """The moments of the next fires, in Unix milliseconds; `count` is at most 1000. `after`: the fires after this
+        moment (Unix milliseconds). A pause of the schedule is not considered."""
         if type(count) is not int or not 0 <= count <= MOST_SHOWN:
             raise InvalidScheduleError(f"count {shown(count)}: a whole number up to {MOST_SHOWN} is allowed")
         if after is not None:
@@ -235,7 +241,7 @@ def _check_mapping(specs: object) -> None:
 
 
 def _name(schedule_id: object) -> str:
-    """A schedule's id for an error message."""
+    """A schedule's id as an error text shows it."""
     return schedule_id if isinstance(schedule_id, str) and schedule_id.isprintable() else shown(schedule_id)
 
 
@@ -247,7 +253,7 @@ def _place(cursor: object) -> str:
 
 
 def _moment(until: object) -> int | None:
-    """Unix milliseconds of a date with its zone."""
+    """Unix milliseconds of a date, which must have a time zone."""
     if until is None:
         return None
     if not isinstance(until, datetime) or until.utcoffset() is None:

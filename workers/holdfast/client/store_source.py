@@ -1,4 +1,5 @@
-"""Finds the store of a broker: the one that settings name; else the worker's, the running supervisor's, or memory."""
+"""Finds the store of a broker: the one that the settings name; else the store of the worker in which the code runs,
+else that of a supervisor on this host, else memory."""
 
 from __future__ import annotations
 
@@ -21,17 +22,17 @@ from holdfast.store.current_store import CurrentStore, substitute, worker_store
 from holdfast_config import ConfigError, Settings, service_folders
 from holdfast_config.trust import UntrustedError
 
-# Asks the supervisor of a runtime folder, if one runs there, for its store and its queue.
+# Ask the supervisor of a runtime folder, if one runs there, for its store and its queue.
 
 ASK_STATUS = b'{"do":"status"}\n'
 ANSWER_TIMEOUT = 5.0  # seconds; a supervisor answers at once unless it is stopped
-LONGEST_ANSWER = 16 << 20  # bytes: the status of many workers
+LONGEST_ANSWER = 16 << 20  # bytes: enough for the status of many workers
 MASKED = "***"
 ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 
 
 class SupervisorStore(msgspec.Struct, frozen=True):
-    """The store of a supervisor. `url` has no password."""
+    """The store of a supervisor, as its status names it. In `url` the password is masked."""
 
     url: str
     embedded: bool
@@ -40,7 +41,7 @@ class SupervisorStore(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """The part of the supervisor's status that is read here."""
+    """The part of the supervisor's status that this module reads."""
 
     pid: Whole
     store: SupervisorStore
@@ -48,15 +49,15 @@ class _Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RunningSupervisor:
-    """A supervisor that runs on this host."""
+    """A supervisor that runs on this host, found by its runtime folder."""
 
     folder: Path
     pid: int
     store: SupervisorStore
 
     def settings(self, given: Settings) -> Settings:
-        """`given`, completed by this supervisor's settings. Raises ConfigError if a secret is missing, because the
-        supervisor tells none."""
+        """The settings `given` with this supervisor's store and queue. A supervisor tells no secrets: raises
+        ConfigError if `given` lacks one that the store needs."""
         if MASKED in self.store.url:
             raise ConfigError([f"{self} does not tell the password of its Redis: set REDIS_URL ({self.store.url})"])
         if self.store.storage == "postgres" and given.postgres is None:
@@ -71,7 +72,8 @@ class RunningSupervisor:
 
 
 async def running_supervisor(folder: Path) -> RunningSupervisor | None:
-    """The supervisor of this runtime folder; None if none runs there. Raises StoreError if it cannot be asked."""
+    """The supervisor of this runtime folder; None if none runs there. Raises StoreError if the supervisor does not
+    answer, or refuses this user."""
     path = folder / service_folders.CONTROL_SOCKET
     try:
         with anyio.fail_after(ANSWER_TIMEOUT):
@@ -103,15 +105,16 @@ IN_MEMORY = (
     'set REDIS_URL, start a supervisor, or call create_broker(type="memory")'
 )
 
-PLACES = ("runtime_dir", "state_dir")  # the worker's values count, which may come from flags of its supervisor
+PLACES = ("runtime_dir", "state_dir")  # inside a worker the worker's values of these count, not the caller's
 
 _log = structlog.get_logger("holdfast")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSource:
-    """`settings` name the store. `private`: no other process can reach it. `info` and `warning`: lines to log when the
-    store has answered."""
+    """A store that was found and is not open yet. `opening` opens it. `settings`: the settings with which it was found.
+    `private`: no other process can reach the store. `info` and `warning`: the line to log once the store has
+    answered."""
 
     settings: Settings
     opening: AbstractAsyncContextManager[Store]
@@ -129,7 +132,8 @@ class StoreSource:
     def manager(
         self, store: Store, retries: SubmitRetries | None = None, handlers: Registry | None = None
     ) -> TaskManager:
-        """The manager of the queue in this store, which was opened; without `retries` the settings count."""
+        """The manager of the queue. `store`: what `opening` has opened. Without `retries` the settings say how long
+        calls are repeated."""
         return TaskManager(
             store,
             queue=self.settings.queue_name,
@@ -141,7 +145,8 @@ class StoreSource:
 
 
 def names_memory(settings: Settings) -> bool | None:
-    """True if the settings name the store in memory, False for Redis; None if they do not say. ConfigError."""
+    """True if the settings name the store in memory, False if they name Redis, None if they name no store. Raises
+    ConfigError."""
     if "scheduler_type" not in settings.model_fields_set:
         return None if settings.embedded else False
     if settings.scheduler_type == "redis" and settings.embedded:
@@ -150,7 +155,8 @@ def names_memory(settings: Settings) -> bool | None:
 
 
 async def find_source(settings: Settings, set_fields: Collection[str], *, in_memory: bool | None) -> StoreSource:
-    """`in_memory`: None if the settings do not say; `set_fields`: the fields that the caller set itself."""
+    """Find the store of a broker. `in_memory`: the answer of `names_memory`. `set_fields`: the settings that the caller
+    has passed itself; inside a worker only these replace the worker's settings. Raises ConfigError and StoreError."""
     if (standing_in := substitute(settings.queue_name)) is not None:
         return StoreSource(settings, nullcontext(standing_in), in_memory=True)
     if in_memory:
@@ -167,7 +173,8 @@ async def find_source(settings: Settings, set_fields: Collection[str], *, in_mem
 
 
 def _trusted(settings: Settings) -> Path:
-    """The runtime folder, checked for its owner: another user could answer there and name a wrong store."""
+    """The runtime folder, after a check of its owner. In a folder of another user, a foreign process could answer as
+    the supervisor and name a wrong store."""
     try:
         return settings.runtime_folder.check()
     except UntrustedError as error:
@@ -175,7 +182,7 @@ def _trusted(settings: Settings) -> Path:
 
 
 def need_memory() -> None:
-    """Raises MissingPackageError if a package of the store in memory is missing."""
+    """Raise MissingPackageError if a package that the store in memory needs is missing."""
     import holdfast.store.memory  # noqa: F401  # pyright: ignore[reportUnusedImport]  # slow, and not for everybody
 
 

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from holdfast.telemetry.submit_spans import SubmitSpans
 
 
-# The producer's side of tracing. It imports nothing of OpenTelemetry unless the application has done so.
+# The producer's side of tracing. This code imports OpenTelemetry only if the application has imported it.
 
 
 class ProducerTrace(NamedTuple):
-    """The span in which a task is submitted, as its envelope names it. `flags`: 2 hex digits of W3C Trace Context;
-    `baggage`: a header."""
+    """The trace fields of an envelope: the span in which the task is submitted. `flags`: two hex digits of W3C Trace
+    Context. `baggage`: a W3C `baggage` header."""
 
     trace_id: str | None = None
     span_id: str | None = None
@@ -62,8 +62,9 @@ BAGGAGE_BYTES = 4096
 
 
 def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
-    """The span in which the producer submits, so that the run appears in the same trace, or in one linked to it."""
-    if "opentelemetry.trace" not in sys.modules:  # who has not imported it has made no span, and it is not small
+    """The trace fields for the current span, which link the run of the task to the producer's trace. All are None if
+    there is no span. `with_baggage`: include the baggage of the current context."""
+    if "opentelemetry.trace" not in sys.modules:  # without this module there is no span, and importing it is slow
         return _NONE
     from holdfast.telemetry.without_sdk import current_span
 
@@ -75,7 +76,7 @@ def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
 
 
 def trace_of_header(traceparent: str) -> ProducerTrace:
-    """The span in a `traceparent` header (W3C Trace Context); None if the header is not valid."""
+    """The trace fields from a `traceparent` header (W3C Trace Context). All are None if the header is not valid."""
     found = _TRACEPARENT.fullmatch(traceparent.strip())
     if not found or (found["version"] == "00" and found["more"]):  # later versions may have more fields
         return _NONE
@@ -83,7 +84,7 @@ def trace_of_header(traceparent: str) -> ProducerTrace:
 
 
 def submit_spans() -> SubmitSpans | None:
-    """None if the application has no tracer."""
+    """The spans of submits, made with the application's tracer; None if the application has none."""
     if "opentelemetry.trace" not in sys.modules:
         return None
     from holdfast.telemetry.submit_spans import of_application
@@ -92,27 +93,27 @@ def submit_spans() -> SubmitSpans | None:
 
 
 def _baggage() -> str | None:
-    """The baggage of the current context, unless it is too large to travel with each task."""
+    """The baggage of the current context as a header; None if there is none, or if it is longer than BAGGAGE_BYTES."""
     from holdfast.telemetry.without_sdk import baggage_header
 
     header = baggage_header()
     return header if header and len(header) <= BAGGAGE_BYTES else None
 
 
-AROUND = 32768  # bytes of an operation around its message, at most: ids of up to 1,000 characters, baggage of 4 KB
+AROUND = 32768  # bytes of an operation beside its message, at most: ids of up to 1,000 characters, baggage of 4 KB
 
 
 class Registry(Protocol):
-    """The handlers that named tasks are checked by: `holdfast.Handlers`, which a producer may have and need not."""
+    """The part of `holdfast.Handlers` that a producer uses to check named tasks. A producer may have no registry."""
 
     def fitted(self, spec: TaskSpec) -> TaskSpec:
-        """The task of a named handler with its lane from the registry, its arguments checked. Raises
-        InvalidTaskError."""
+        """The task with the lane that the registry gives its handler, after a check of its arguments. A task without a
+        handler's name is returned unchanged. Raises InvalidTaskError."""
         ...
 
 
 class Draft(NamedTuple):
-    """A task that was checked and can be submitted."""
+    """A checked task: its spec, its encoded message, and its options for the store (None: no options)."""
 
     spec: TaskSpec
     message: bytes
@@ -120,13 +121,13 @@ class Draft(NamedTuple):
 
 
 def submission(spec: TaskSpec, queue: str, max_bytes: int, trace: ProducerTrace | None = None) -> Submission:
-    """The submission for `spec`; raises InvalidTaskError. To repeat a submit after an error, use this same value
-    again."""
+    """The submission for `spec`. To repeat a submit after an error, submit the same value again. Raises
+    InvalidTaskError."""
     return built(draft(spec, queue, max_bytes), queue, max_bytes, trace)
 
 
 def draft(spec: TaskSpec, queue: str, max_bytes: int) -> Draft:
-    """Check `spec`, with the size of its operation; raises InvalidTaskError."""
+    """Check `spec` and the size of its operation; returns the draft. Raises InvalidTaskError."""
     check(spec)
     options = checked_options(spec)
     message = encode_message(build_parts(spec.text, spec.data, spec.name, spec.kwargs), spec.metadata)
@@ -139,9 +140,9 @@ def draft(spec: TaskSpec, queue: str, max_bytes: int) -> Draft:
 def built(
     checked: Draft, queue: str, max_bytes: int, trace: ProducerTrace | None = None, *, baggage: bool = False
 ) -> Submission:
-    """The submission for a draft, with new ids where it has none; raises InvalidTaskError if it is too large.
+    """The submission for a draft. Missing ids are made. Raises InvalidTaskError if the operation is too large.
 
-    Without `trace` the task belongs to the current span. `baggage`: the task carries the baggage of the current
+    Without `trace` the envelope names the current span. `baggage`: the envelope carries the baggage of the current
     OpenTelemetry context.
     """
     spec = checked.spec
@@ -177,7 +178,7 @@ def built(
 
 
 def raise_refusals(batch: Sequence[Submission], answers: Sequence[Receipt]) -> None:
-    """Raise for the first submission that the store refused; all others were accepted."""
+    """Raise the error of the first submission that the store refused. The other submissions keep their own answers."""
     for one, answer in zip(batch, answers, strict=True):
         if error := refusal(one, answer):
             raise error
@@ -209,7 +210,8 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
 
 
 def _refused_by_others(one: Submission, word: Accepted, flaw: str) -> HoldfastError:
-    """The error for a task that its batch or its parents do not allow, or whose batch or parents are damaged."""
+    """The error for a task that the store refused because of its batch, or because a record of its batch or parents is
+    damaged (`flaw` says which)."""
     if word is Accepted.DAMAGED:
         text = f"task {one.task_id} is not accepted, as it could not be tied to others: {flaw}"
         return StoreRefusedError(f"{text}; somebody else has changed that in Redis: mend, rename or delete it")
@@ -224,14 +226,14 @@ def _refused_by_others(one: Submission, word: Accepted, flaw: str) -> HoldfastEr
     return BatchClosedError(f"{text}; submit the tasks that are missing as another batch")
 
 
-# Check and submit tasks, in batches.
+# Check tasks and submit them in chunks.
 
 CHUNK = 100  # submissions in one call of the store
-CHUNK_BYTES = 1 << 20  # of their operations, unless one alone has more
+CHUNK_BYTES = 1 << 20  # operations of one call, at most; a larger operation is sent alone
 
 T = TypeVar("T")
 
-_log = logging.getLogger("holdfast.client.manager")  # the application's own logging, silent unless it asks for debug
+_log = logging.getLogger("holdfast.client.manager")  # a logger of the application; it gets lines of level debug only
 
 
 class Submitter(RepeatedCalls):
@@ -255,19 +257,19 @@ class Submitter(RepeatedCalls):
         self._max_bytes, self._handlers, self._baggage = max_bytes, handlers, baggage
 
     def prepare(self, spec: TaskSpec) -> Submission:
-        """Check `spec` and make the value that `submit` takes; it has the same bytes in every submit. Raises
+        """Check `spec` and make the value that `submit` takes. Submitting this value again sends the same bytes. Raises
         InvalidTaskError."""
         return self._created(self.draft(spec))
 
     def draft(self, spec: TaskSpec) -> Draft:
-        """Check `spec`, as `prepare` does, and leave the rest to `submit_drafts`. InvalidTaskError."""
+        """Check `spec` like `prepare` does, and make the value that `submit_drafts` takes. Raises InvalidTaskError."""
         if self._handlers is not None:
             spec = self._handlers.fitted(spec)
         return draft(spec, self._queue, self._max_bytes)
 
     async def run(self, spec: TaskSpec) -> str:
-        """Submit one task. Returns its id, or for a duplicate the id of the first task. Raises the errors of
-        TaskManager.run_task."""
+        """Submit one task; returns its id. If another task holds the `unique` key, returns the id of that task. Raises
+        the errors of TaskManager.run_task."""
         one, receipt = await self.send(spec)
         if error := refusal(one, receipt):
             raise error
@@ -285,7 +287,8 @@ class Submitter(RepeatedCalls):
             return one, await self.submit_one(one)
 
     async def submit(self, batch: Sequence[Submission]) -> list[Receipt]:
-        """Submit a list; returns the answer for each, refusals included. After an error, submit the same list again."""
+        """Submit a list of prepared values; returns the answer for each, refusals included. After an error, submit the
+        same list again."""
         batch, answers = check_batch(batch), list[Receipt]()
         with _counting(answers, len(batch)):
             for chunk in _chunks(batch, lambda one: len(one.operation)):
@@ -293,7 +296,7 @@ class Submitter(RepeatedCalls):
         return answers
 
     async def submit_one(self, one: Submission) -> Receipt:
-        """Like `submit`, for one task; this takes less time than a list of one."""
+        """Submit one prepared value; returns the answer. This is faster than `submit` with a list of one."""
         if one.options:
             return (await self.submit([one]))[0]
         try:
@@ -307,8 +310,8 @@ class Submitter(RepeatedCalls):
         return receipt
 
     async def submit_drafts(self, drafts: Sequence[Draft]) -> tuple[list[Submission], list[Receipt]]:
-        """Submit drafts; yields the submission and the answer of each, refusals included. A chunk is made while the one
-        before is on its way to the store."""
+        """Submit drafts in chunks; returns the submissions and their answers, refusals included. The next chunk is
+        built while the chunk before travels to the store."""
         spans = submit_spans()
         if spans is None:
             return await self._submit_drafts(drafts, None)
@@ -328,7 +331,7 @@ class Submitter(RepeatedCalls):
                 call = _Call(self._submit, chunk)
                 async with anyio.create_task_group() as group:
                     group.start_soon(call.make)
-                    await anyio.lowlevel.checkpoint()  # now it is sent
+                    await anyio.lowlevel.checkpoint()  # the call begins here and sends its chunk
                     following = self._chunk(chunks, span)
                 answers += call.answered()
         return batch, answers
@@ -365,7 +368,7 @@ class Submitter(RepeatedCalls):
 
 
 class _Call:
-    """A call in a task group. Its error is raised itself, not inside an exception group."""
+    """A call that runs in a task group. `answered` raises the call's error as it is, not inside an exception group."""
 
     def __init__(self, submit: Callable[[Sequence[Submission]], Awaitable[list[Receipt]]], chunk: list[Submission]):
         self._submit = submit
@@ -385,7 +388,7 @@ class _Call:
 
 
 def _chunks(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """The items in order, split into parts for one call of the store each."""
+    """Yield the items in order, in chunks for one call of the store each. `size`: the bytes of an item."""
     start = 0
     while start < len(items):
         end, total = start + 1, size(items[start])
@@ -397,7 +400,7 @@ def _chunks(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T
 
 @contextmanager
 def _counting(answers: Sequence[Receipt], count: int) -> Generator[None]:
-    """Note in an error how many tasks were accepted before it."""
+    """Add a note to a StoreError of the block: how many tasks were accepted before the error."""
     try:
         yield
     except StoreError as error:

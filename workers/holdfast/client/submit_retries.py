@@ -1,4 +1,4 @@
-"""The one retry loop around a producer's calls: they are idempotent, so a call whose answer was lost is made again."""
+"""The retry loop around a producer's calls. The calls are idempotent, so a call whose answer was lost is made again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SubmitRetries(SubmitSettings):
-    """The limits within which a producer repeats a call while the store cannot be reached. Times in seconds."""
+    """How long and how often a producer repeats a call while the store cannot be reached. Times are in seconds."""
 
     @classmethod
     def of(cls, settings: SubmitSettings) -> Self:
@@ -29,10 +29,11 @@ class SubmitRetries(SubmitSettings):
         return cls(**asdict(settings))
 
     def pausing(self, error: BaseException) -> None:
-        """Called once in each call, before the first pause, with the error."""
+        """Hook for subclasses: `call` runs this once, with the error, before its first pause."""
 
     async def call(self, operation: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The answer of `operation`; raises its last StoreUnavailableError."""
+        """Call `operation`, again and again while it raises StoreUnavailableError; returns its answer. When the limits
+        are reached, raises the last StoreUnavailableError."""
         started = time.monotonic()
         try:
             return await operation(*args, **kwargs)
@@ -40,7 +41,7 @@ class SubmitRetries(SubmitSettings):
             failed = [error]
 
         async def attempt() -> T:
-            if failed:  # the first attempt, which was made above: most calls need no loop
+            if failed:  # the attempt above counts as the first: most calls succeed there and need no loop
                 raise failed.pop()
             return await operation(*args, **kwargs)
 
@@ -52,7 +53,8 @@ class SubmitRetries(SubmitSettings):
         exponential = wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
 
         def wait(state: RetryCallState) -> float:
-            """The next pause: doubled with each attempt, but never past the end, when the last attempt is made."""
+            """The next pause in seconds. It doubles with each attempt, but ends when the time is over, so that the last
+            attempt is made then."""
             return min(exponential(state), max(0.0, seconds - (state.seconds_since_start or 0.0)))
 
         return AsyncRetrying(
@@ -70,7 +72,8 @@ class SubmitRetries(SubmitSettings):
 
 
 class RepeatedCalls:
-    """A part of TaskManager: calls of the store for one queue, each repeated within `retries`."""
+    """Base of the parts of TaskManager. `_call` calls the store, and repeats the call within the limits of
+    `retries`."""
 
     def __init__(self, store: Store, queue: str, retries: SubmitRetries) -> None:
         self._store, self._queue, self._call = store, queue, retries.call

@@ -1,8 +1,8 @@
-"""The filter of tasks: of a list, a search, a count, and a change of many tasks.
+"""The filter of tasks, for a list, a search, a count or a bulk change.
 
-Each field is defined here, once: its name, its type, its bounds and its meaning. The options of the commands, the query
-of an address, the forms, the requests of the HTTP API with their OpenAPI document, and the arguments of the store
-(`core.tasks.Wanted`) are made of it.
+Each field is defined here, once: its name, its type, its bounds and its meaning. Other code makes these from it: the
+options of commands, the query of a URL, the web forms, the requests of the HTTP API with their OpenAPI document, and
+the arguments of the store (`core.tasks.Wanted`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast_config.durations import shortest
 
-# The null of these stands inside: `none` as a text is the name of a lane or of a handler, and never all of them.
+# `None` stands inside these annotations, so that the text `none` is read as the name of a lane or handler, and never as
+# "no filter".
 OfLane = Annotated[str | None, Meta(description="Only tasks of this lane.")]
 OfHandler = Annotated[str | None, Meta(description="Only tasks of the handler with this name.")]
 Age = float | Duration | None  # seconds, or a text
@@ -52,7 +53,7 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     newer: Annotated[Age, Meta(description="Only tasks accepted at most this long ago: 90s, 5m, 7d.")] = None
 
     def wanted(self, *, newest_first: bool = False) -> Wanted:
-        """The filter as the store takes it, which takes the text apart from it. Raises InvalidTaskError."""
+        """The filter as the store takes it, without `text`, which the store takes apart. Raises InvalidTaskError."""
         if self.text is not None:
             check_text(self.text)
         return Wanted(
@@ -68,7 +69,7 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def texts(self) -> list[tuple[str, str]]:
-        """The given fields as a form or an address has them, one for each state."""
+        """The given fields as pairs of name and text for a form or a URL, with one pair for each state."""
         given = {name: getattr(self, name) for name in TaskFilter.__struct_fields__[1:]}
         ages = {name: shortest(check_duration(name, given[name])) for name in AGES if given[name] is not None}
         states = [("state", str(state)) for state in self.state]
@@ -76,7 +77,7 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def query(self) -> str:
-        """The query of an address with this filter."""
+        """The query part of a URL with this filter."""
         return urlencode(self.texts)
 
 
@@ -106,7 +107,8 @@ def listing_of(
     newer_than: float | None = None,
     **others: Any,
 ) -> TaskListing:
-    """The filter that these keywords describe. Raises InvalidTaskError, or TypeError for an unknown keyword."""
+    """The filter made from the keywords of `TaskManager.list_tasks`. Raises InvalidTaskError, or TypeError for an
+    unknown keyword."""
     for what, seconds in (("older_than", older_than), ("newer_than", newer_than)):
         if seconds is not None:
             check_seconds(what, seconds)

@@ -1,4 +1,4 @@
-"""A task as a producer asks for it: the arguments of one `run_task`, one line of `supervisor submit --jsonl`.
+"""The spec of a task: the arguments of `run_task`, or one line of `supervisor submit --jsonl`.
 
 Each option of a task is defined here, once: its name, its type, its default and its meaning. `run_task` and the
 `options` of a registered handler take these definitions as their keywords (`keywords_of`).
@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr
 
 
 class TaskOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The options of a task: who it is, when and where it runs, and how often."""
+    """The options of a task: its ids and keys, and when, where and how often it runs."""
 
     task_id: str | None = None
     """The id of the task; made up if it is missing. The same content with the same id again adds nothing. Other
@@ -91,7 +91,7 @@ class TaskSpec(TaskOptions, frozen=True, forbid_unknown_fields=True, omit_defaul
     """The text of the message."""
 
     data: object = None
-    """Any JSON value: the message, or a part of it beside `text`. Excludes `name`."""
+    """Any JSON value: the message, or a part of the message beside `text`. Excludes `name`."""
 
     name: str | None = None
     """The name of the registered handler that is to run."""
@@ -100,7 +100,7 @@ class TaskSpec(TaskOptions, frozen=True, forbid_unknown_fields=True, omit_defaul
     """The arguments of the handler `name`."""
 
     def __post_init__(self) -> None:
-        """Any Mapping is taken; JSON is made of dicts."""
+        """Convert a Mapping to a dict, because only a dict can be encoded as JSON."""
         for name in ("kwargs", "metadata"):
             value = getattr(self, name)
             if value is not None and type(value) is not dict and isinstance(value, Mapping):
@@ -108,7 +108,7 @@ class TaskSpec(TaskOptions, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class ScheduleOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The options of a schedule, beside its moments and its task: see ScheduleSpec."""
+    """The options of a schedule, without its moments and its task. ScheduleSpec explains them."""
 
     timezone: str = "UTC"
     anchor: float | str | None = None
@@ -139,20 +139,20 @@ R = TypeVar("R")
 def keywords_of(
     kind: Callable[K, object],
 ) -> Callable[[Callable[Concatenate[S, ...], R]], Callable[Concatenate[S, K], R]]:
-    """A decorator: for type checkers, editors and `help()` the method has the arguments of `kind`, with their types."""
+    """A decorator that gives a method the signature of `kind`, for type checkers, editors and `help()`."""
     return partial(_with_keywords, kind=kind, own=1)
 
 
 def keywords_after_one(
     kind: Callable[K, object],
 ) -> Callable[[Callable[Concatenate[S, W, ...], R]], Callable[Concatenate[S, W, K], R]]:
-    """Like `keywords_of`, for a method with one argument of its own before them."""
+    """Like `keywords_of`, for a method with one argument of its own before those of `kind`."""
     return partial(_with_keywords, kind=kind, own=2)
 
 
 def _with_keywords(method: Any, kind: Callable[..., object], own: int) -> Any:
     signature = inspect.signature(method)
     parameters = [*signature.parameters.values()][:own]
-    # inspect reads this attribute of any function
+    # inspect.signature() reads this attribute
     method.__signature__ = signature.replace(parameters=[*parameters, *inspect.signature(kind).parameters.values()])
     return method

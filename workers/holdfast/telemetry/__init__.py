@@ -1,1 +1,2 @@
-"""Telemetry over OTLP, off unless an endpoint is set; opened after the fork, for it starts threads."""
+"""Telemetry over OTLP. It is off unless an endpoint is set. A process opens it after the fork, because it starts
+threads."""

@@ -1,5 +1,5 @@
-"""The span of one delivery. It ends when its handler does, and is sent when the store has the outcome: if the worker
-dies before that, the steward sends the span instead.
+"""The span of one delivery. The span ends when the handler ends, and the worker sends it when the store has the
+outcome. If the worker dies before that, the steward sends the span instead.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from holdfast.telemetry import port, semantic_names
 from holdfast.telemetry.runs import StartedRun
 from holdfast.telemetry.without_sdk import traceparent
 
-_RANDOM = 2  # the flag of a trace whose id is random: children keep it
+_RANDOM = 2  # the W3C flag of a trace whose id is random: the flags of child spans keep it
 
 
 class PlannedSpan(NamedTuple):
-    """The facts about a span that are known before it is started.
+    """The facts about a span that are known before the span is started.
 
-    `own_trace_id` is the trace if there is no `parent`. The sampler decides as for a child of `origin`. Without
-    `origin` it decides as for a child of the parent, or for a root with this trace id."""
+    `own_trace_id` is the id of the trace if there is no `parent`. `origin`: the sampler decides as if the span were a
+    child of this one. Without `origin` the sampler decides by the parent, or as for a root span."""
 
     name: str
     own_trace_id: int
@@ -73,11 +73,11 @@ class PlannedSpan(NamedTuple):
 
 
 Plan = Callable[[StartedRun], PlannedSpan]
-Take = Callable[[PlannedSpan, int], None]  # of a span and the time of its end, in ns
+Take = Callable[[PlannedSpan, int], None]  # arguments: a span and the time of its end in Unix nanoseconds
 
 
 def _of_whole(method: Callable[..., None]) -> Callable[..., None]:
-    """A method that has the SDK make the span, and calls its method of the same name."""
+    """A method that calls the method of the same name of the SDK's span, which it makes first if necessary."""
 
     def call(span: FastSpan, *args: Any, **kwargs: Any) -> None:
         getattr(span.whole(), method.__name__)(*args, **kwargs)
@@ -86,12 +86,14 @@ def _of_whole(method: Callable[..., None]) -> Callable[..., None]:
 
 
 class FastSpan(Span):
-    """A span that is a plain record and is encoded when it ends, unless a handler adds to it.
+    """A span that is a plain record, and is encoded when it ends. If a handler adds to the span, the SDK makes it
+    instead.
 
-    The SDK's spans take locks, copy attributes and are encoded object by object: a tenth of the time of a task of 1 ms.
-    Few handlers touch the span around them. When one does, the SDK makes the planned span.
+    The SDK's spans take locks, copy attributes and are encoded object by object. For a task of 1 ms this is a tenth of
+    the time, and few handlers touch the span around them.
 
-    `plan` is called when the plan is needed. `make` has the SDK start the span. `take` sends the planned span."""
+    `plan` makes the planned span from the run, when it is needed. `make` has the SDK start the planned span. `take`
+    sends the planned span without the SDK."""
 
     __slots__ = ("_is_over", "_lock", "_made", "_make", "_notes", "_plan", "_run", "_take")
 
@@ -137,7 +139,7 @@ class FastSpan(Span):
     record_exception = _of_whole(Span.record_exception)
 
     def __getattr__(self, name: str) -> Any:
-        """Attributes that spans of the SDK have beyond the interface, such as `attributes`."""
+        """The attribute of the SDK's span, for attributes outside the interface Span, such as `attributes`."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.whole(), name)
@@ -153,23 +155,23 @@ class FastSpan(Span):
             return self._made
 
 
-# The frames of a traceback: file, line and function. Messages of errors and lines of source are left out, for they may
-# hold anything; `supervisor tasks show` has them.
+# The frames of a traceback: file, line and function. Error messages and lines of source code are left out, because they
+# may contain private data. `supervisor tasks show` prints them.
 
 _FRAME = re.compile(r'^[ |]*File "[^"\n]+", line [0-9]+, in [^\n]+$', re.MULTILINE)
 
 
 def frames(traceback: str) -> str:
-    """The frames of an error and of its chain, one on each line, the innermost last."""
+    """The frames in the traceback of an error and of its causes, one a line, the innermost last."""
     return "\n".join(match.lstrip(" |") for match in _FRAME.findall(traceback))
 
 
-# Turns an outcome into the words that a span shows.
+# The words in a span for an outcome.
 
 
 class SpanResult(NamedTuple):
-    """`outcome` is one word; `error` is the class of the error, empty for none. Messages of errors are left out because
-    they may hold anything; `supervisor tasks show` has them."""
+    """An outcome as a span shows it. `outcome` is one word. `error` is the class of the error, empty for none. The
+    error's message is left out, because it may contain private data; `supervisor tasks show` prints it."""
 
     outcome: str
     error: str = ""
@@ -195,7 +197,7 @@ def result(outcome: Outcome) -> SpanResult:
     return SpanResult(word, word if word in _ERRORS else "")
 
 
-# The events of settlements after which the task is not over, or is over for good.
+# The events that a span gets for these settlements: the task goes on later, or has become a dead letter.
 _EVENTS = {
     Settle.RETRY: semantic_names.RETRY_EVENT,
     Settle.EXHAUSTED: semantic_names.DEAD_LETTER_EVENT,
@@ -207,7 +209,8 @@ _EVENTS = {
 
 
 class DeliverySpan(port.Span):
-    """`baggage`: a context with the producer's baggage, if it is to reach the handler."""
+    """The span of one delivery, sent through OpenTelemetry. `baggage`: a context with the producer's baggage; None if
+    the handler does not get the baggage."""
 
     __slots__ = ("_baggage", "_before", "_ended_ns", "_outcome", "_report", "_span")
 
@@ -229,11 +232,12 @@ class DeliverySpan(port.Span):
         return traceparent(self._span.get_span_context())
 
     def checkpoint(self, size: int) -> None:
-        """Note a checkpoint of this many bytes; may be called from any thread."""
+        """Note a checkpoint of `size` bytes. Any thread may call this."""
         self._span.add_event(semantic_names.CHECKPOINT_EVENT, {semantic_names.SIZE: size})
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
-        """The handler has ended; `report` is on its way to the store, if there is anything to report."""
+        """Note that the handler has ended with this outcome. `report`: the settlement on its way to the store; None if
+        there is nothing to report."""
         self._ended_ns, self._outcome, self._report = time.time_ns(), outcome, report
 
     def settled(self, verdict: Verdict | None) -> None:
@@ -245,7 +249,7 @@ class DeliverySpan(port.Span):
         self._span.end(self._ended_ns)
 
     def _tell(self, outcome: Outcome, report: Settlement | None) -> None:
-        """Add the facts about the end to the span. This happens here, because many spans are settled at once."""
+        """Add the facts about the end of the delivery to the span."""
         word, error = result(outcome)
         self._note(semantic_names.OUTCOME, word)
         if error:

@@ -1,7 +1,7 @@
-"""LogSender sends log records to the collector, with the ids of the span in which they were written.
+"""LogSender sends log records to the collector. A record carries the ids of the span in which it was written.
 
-Python's logs API of OpenTelemetry is not stable yet: its packages begin with an underscore. Only this module uses it.
-With an SDK that has a different API, records go to standard error only.
+OpenTelemetry's logs API for Python is not stable yet: its packages begin with an underscore. Only this module uses it.
+With an SDK that has a different API, log records go to standard error only.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from holdfast.version import installed
 from holdfast_config.error_text import shown, text_of
 from holdfast_config.secret_texts import mask
 
-MOST_WAITING = 2048  # records: while the collector takes none, older ones are dropped for newer ones
-PARENT = "holdfast-supervisor"  # the service of records of the parent
-TRACEBACK = "exception.stacktrace"  # as the conventions of OpenTelemetry call it
+MOST_WAITING = 2048  # records that wait while the collector is away; a newer record then replaces the oldest
+PARENT = "holdfast-supervisor"  # the service name of the parent's records
+TRACEBACK = "exception.stacktrace"  # the name in OpenTelemetry's conventions
 
-_OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"  # the standard's, for this signal alone
+_OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"  # OpenTelemetry's variable for an endpoint that gets logs only
 _ELSEWHERE = frozenset(
     {"event", "level", "logger", "timestamp", "trace_id", "span_id"}
-)  # fields that are no attributes
-_EXPORTERS = ("opentelemetry", "urllib3", "requests", "grpc")  # what these log would make more to send
+)  # fields that have a place of their own in the record, so they are no attributes
+_EXPORTERS = ("opentelemetry", "urllib3", "requests", "grpc")  # loggers used while sending: their records would loop
 _SEVERITIES = {
     "debug": SeverityNumber.DEBUG,
     "info": SeverityNumber.INFO,
@@ -60,22 +60,22 @@ class LogSender:
 
     @classmethod
     def towards(cls, endpoint: str, service: str, *, grpc: bool) -> LogSender:
-        """Sends to the collector at `endpoint`."""
+        """A sender to the collector at `endpoint`. `service`: the service name of this process."""
         return cls(_grpc(endpoint) if grpc else _http(endpoint), service)
 
     def send(self, event: Mapping[str, Any]) -> None:
-        """Take a record as it is written to standard error; returns at once."""
+        """Queue a log record, given with the fields that standard error shows; returns at once."""
         name = str(event.get("logger", ""))
         if name.split(".")[0] not in _EXPORTERS:
             _logger(self._provider, name).emit(_record(event, time.time_ns()))
 
     def relay(self, event: Mapping[str, Any]) -> None:
-        """The same for a record of the parent, which was written a while ago."""
+        """Queue a log record that the parent wrote earlier. Its `timestamp` field is the time of the record."""
         _logger(self._of_parent, str(event.get("logger", ""))).emit(_record(event, _written_ns(event)))
 
 
 def _logger(provider: LoggerProvider, name: str) -> Logger:
-    """The logger for a record; records of the user's code do not carry Holdfast's version."""
+    """The OpenTelemetry logger for a record. Only Holdfast's own records carry Holdfast's version."""
     if name.partition(".")[0] == HOLDFAST:
         return provider.get_logger(name, installed(), SCHEMA_URL)
     return provider.get_logger(name)
@@ -106,13 +106,14 @@ def _attribute(field: str) -> str:
 
 
 def _plain(value: object) -> str | bool | int | float:
-    """The value without secrets, the same as on standard error."""
+    """The value of a field with secrets masked, like on standard error."""
     masked = mask(text := value if isinstance(value, str) else shown(value))
     return value if isinstance(value, str | bool | int | float) and masked == text else masked
 
 
 def _context(event: Mapping[str, Any]) -> Context | None:
-    """The context of the present span, or of the ids in the record if it is about another span."""
+    """None if there is a current span: the record then belongs to it. Else a context with the ids in the record, if it
+    has any."""
     if get_current_span().get_span_context().is_valid:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Sends the log records of a process to the collector, if an endpoint is set. Opened after the fork."""
+"""Sends the log records of a process to the collector, if an endpoint is set. A process opens this after the fork."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import structlog
 from holdfast_config.standard_error import set_sink
 
 SHUTDOWN_SECONDS = 2.0
-LAST_LINES = 0.1  # seconds: for lines that are written after the flush took all the time
+LAST_LINES = 0.1  # seconds kept for the last lines if the flush has used up all other time
 
 _log = structlog.get_logger("holdfast.telemetry")
 
 
 @dataclass(slots=True)
 class SentLogs:
-    """`left`: seconds that this process may still wait for the collector at its end. `relay` takes records of another
-    process."""
+    """The sending of a process's log records. `left`: seconds that the process may still wait for the collector at its
+    end. `relay` takes records of another process."""
 
     flush: Callable[[], object] | None = None
     shutdown: Callable[[], object] | None = None
@@ -31,7 +31,7 @@ class SentLogs:
     left: float = SHUTDOWN_SECONDS
 
     def flush_beside(self, *ends: Callable[[], object]) -> None:
-        """Send the waiting records while `ends` run; this does not wait for what takes too long."""
+        """Send the waiting records while the functions `ends` run. Waits for them until `left` is over."""
         started = time.monotonic()
         within(self.left, self.flush, *ends)
         self.left = max(LAST_LINES, self.left - (time.monotonic() - started))
@@ -42,13 +42,13 @@ class SentLogs:
 
 
 def is_wanted(signal: str) -> bool:
-    """False if the standard's variable for this signal, `METRICS` or `LOGS`, says that it goes nowhere."""
+    """False if OTEL_METRICS_EXPORTER or OTEL_LOGS_EXPORTER is `none`. `signal`: METRICS or LOGS."""
     return os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != "none"
 
 
 @contextmanager
 def sent_logs(endpoint: str | None, service: str, *, grpc: bool) -> Generator[SentLogs]:
-    """Send records while the block runs. At its end, sending the rest may take 2 s."""
+    """Send log records while the block runs. At the end of the block, sending the rest takes 2 s at most."""
     logs = _opened(endpoint, service, grpc=grpc) if endpoint and is_wanted("LOGS") else SentLogs()
     try:
         yield logs
@@ -61,7 +61,7 @@ def _opened(endpoint: str, service: str, *, grpc: bool) -> SentLogs:
         from holdfast.telemetry.log_sender import LogSender
 
         sender = LogSender.towards(endpoint, service, grpc=grpc)
-    except (ImportError, TypeError) as error:  # another SDK: its API of logs is not stable
+    except (ImportError, TypeError) as error:  # an SDK with another logs API, which is not stable yet
         _log.warning("this version of opentelemetry-sdk cannot send logs", error=str(error))
         return SentLogs()
     set_sink(sender.send)
@@ -69,7 +69,7 @@ def _opened(endpoint: str, service: str, *, grpc: bool) -> SentLogs:
 
 
 def within(seconds: float, *ends: Callable[[], object] | None) -> None:
-    """Run these at the same time and wait for them, together for at most `seconds`."""
+    """Run functions at the same time, in threads. Wait until all have returned, but at most `seconds`."""
     deadline = time.monotonic() + seconds
     threads = [Thread(target=end, daemon=True) for end in ends if end is not None]
     for thread in threads:

@@ -1,7 +1,7 @@
-"""MetricSender sends metrics to the collector from a thread: whoever offers them never waits.
+"""MetricSender sends metrics to the collector from a thread, so that `offer` returns at once.
 
-It keeps one set of metrics. If a slow collector has not taken it yet, a newer set replaces it: it has newer values of
-the same counters.
+The sender keeps one set of metrics. If the collector is slow, a newer set replaces the waiting one. No count is lost,
+because the newer set has newer values of the same counters.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from opentelemetry.sdk.metrics.export import (
 
 from holdfast.telemetry.logs import SHUTDOWN_SECONDS
 
-# Makes deltas of metrics, for collectors that want those: what came since the values that the collector took last.
+# Make deltas of metrics for collectors that want them. A delta is the difference from the values that the collector
+# took last.
 #
-# The first values of a process are where its deltas begin, and are not sent: what came before it others have told, or
-# the process does not know when. A metric that is reported again after it was reported by another steward begins anew,
-# too.
+# The first values of a process are the base of its deltas and are not sent: another process has already reported what
+# was counted before. If another steward has reported a metric in between, the first values are a new base, too.
 
 VARIABLE = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
-# The kinds of metrics that are sent as deltas. Our counters are those that the standard calls asynchronous.
+# The kinds of metrics that are sent as deltas, by the variable's value. For `lowmemory` our counters stay cumulative,
+# because the OpenTelemetry standard says so for asynchronous counters, and ours are such.
 PREFERENCES: dict[str, tuple[type, ...]] = {
     "cumulative": (),
     "delta": (Sum, ExponentialHistogram),
@@ -64,12 +65,12 @@ class MetricDeltas:
     def __init__(self, kinds: tuple[type, ...]) -> None:
         self._kinds = kinds
         self._taken: dict[Key, Point] = {}
-        self._resources: dict[Labels, int] = {}  # of each the moment of the values that were taken last
+        self._resources: dict[Labels, int] = {}  # by resource: the time of the values that were taken last, in ns
         self._offered: dict[Key, Point] = {}
 
     @classmethod
     def preferred(cls) -> MetricDeltas | None:
-        """The kinds by OpenTelemetry's environment variable; None if all metrics are cumulative."""
+        """The deltas that OpenTelemetry's environment variable asks for; None if all metrics stay cumulative."""
         wanted = os.environ.get(VARIABLE, "").strip().lower() or "cumulative"
         if wanted not in PREFERENCES:
             allowed = ", ".join(PREFERENCES)
@@ -82,7 +83,7 @@ class MetricDeltas:
         return cls(kinds) if kinds else None
 
     def since_taken(self, metrics: MetricsData) -> MetricsData:
-        """The difference from the values that the collector has taken last."""
+        """The metrics with deltas from the values that the collector has taken last."""
         self._offered = dict(self._points(metrics))
         present = {_labels(each): _moment(each) for each in metrics.resource_metrics}
         self._taken = {key: point for key, point in self._taken.items() if key.resource in present}
@@ -91,13 +92,13 @@ class MetricDeltas:
         return MetricsData([self._of_resource(each) for each in metrics.resource_metrics])
 
     def taken(self) -> None:
-        """Note that the collector has taken the last values."""
+        """Note that the collector has taken the values of the last `since_taken`."""
         self._taken |= self._offered
         for key, point in self._offered.items():
             self._resources[key.resource] = point.time_unix_nano
 
     def _begins(self, key: Key, point: Point) -> bool:
-        """True if the counters began again, so that no difference can be made."""
+        """True if this value is a new base, because the counter is new in this process or began again."""
         before = self._taken.get(key)
         if before is None:
             return key.resource not in self._resources
@@ -111,10 +112,10 @@ class MetricDeltas:
                         yield _key(resource, metric, point), point
 
     def _counted(self, metric: Metric) -> Sequence[Point]:
-        """The points of a metric that is sent as deltas; None for any other."""
+        """The points of a metric that is sent as deltas; empty for any other metric."""
         data = metric.data
         if isinstance(data, Sum) and not data.is_monotonic:
-            return ()  # the standard has up-down counters cumulative always
+            return ()  # by the OpenTelemetry standard up-down counters are always cumulative
         if isinstance(data, Sum | ExponentialHistogram) and isinstance(data, self._kinds):
             return data.data_points
         return ()
@@ -151,7 +152,7 @@ def _labels(resource: ResourceMetrics) -> Labels:
 
 
 def _moment(resource: ResourceMetrics) -> int:
-    """The moment of its values; 0 if it has none."""
+    """The time of the resource's latest value in Unix nanoseconds; 0 if it has no values."""
     points = (
         point for scope in resource.scope_metrics for metric in scope.metrics for point in metric.data.data_points
     )
@@ -163,7 +164,8 @@ def _key(resource: ResourceMetrics, metric: Metric, point: Point) -> Key:
 
 
 def _number(point: NumberDataPoint, before: NumberDataPoint) -> NumberDataPoint | None:
-    """The difference of two counts. If the new one is smaller, the counter began again."""
+    """The difference between two values of a counter; None if they are equal. If the new value is smaller, the counter
+    began again, and the new value is the difference."""
     if point.value < before.value:
         return point
     return replace(point, value=point.value - before.value) if point.value > before.value else None
@@ -193,13 +195,14 @@ def _counts(point: ExponentialHistogramDataPoint) -> Counter[int]:
     return Counter(dict(enumerate(point.positive.bucket_counts, point.positive.offset)))
 
 
-_OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"  # the standard's, for this signal alone
+_OWN_ENDPOINT = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"  # OpenTelemetry's variable for an endpoint that gets metrics only
 
 _log = logging.getLogger(__name__)
 
 
 class MetricSender:
-    """`deltas` makes deltas of metrics; None: metrics are sent unchanged."""
+    """Sends the newest offered metrics from a thread of its own. `deltas` makes deltas of metrics; None: metrics are
+    sent unchanged."""
 
     def __init__(self, exporter: MetricExporter, deltas: MetricDeltas | None = None) -> None:
         self._exporter = exporter
@@ -212,7 +215,7 @@ class MetricSender:
 
     @classmethod
     def towards(cls, endpoint: str, *, grpc: bool) -> MetricSender:
-        """Sends to the collector at `endpoint`."""
+        """A sender to the collector at `endpoint`."""
         return cls(_grpc(endpoint) if grpc else _http(endpoint), MetricDeltas.preferred())
 
     def offer(self, metrics: MetricsData) -> None:
@@ -220,7 +223,7 @@ class MetricSender:
         self._wanted.set()
 
     def shutdown(self, seconds: float = SHUTDOWN_SECONDS) -> None:
-        """Send the last offered metrics; returns within `seconds`."""
+        """Send the last offered metrics and end the thread. Returns within `seconds`, even if the collector is away."""
         self._ends = True
         self._wanted.set()
         self._thread.join(seconds)

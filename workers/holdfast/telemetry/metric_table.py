@@ -1,9 +1,9 @@
-"""All metrics: name, kind, unit, labels and meaning. Every export reads this table, and docs/telemetry.md is made from
-it.
+"""The table of all metrics: name, kind, unit, labels and meaning. Every export reads this table, and docs/telemetry.md
+is made from it.
 
-A name has dots, like in OpenTelemetry; the Prometheus name is made from it and the unit. Metrics of the host come from
-each supervisor, about its own processes. Metrics of the queue come from one steward of all hosts, so that sums over
-hosts count nothing twice.
+A name has dots, like in OpenTelemetry. The Prometheus name is made from this name and the unit. Every supervisor
+reports the metrics of its host, about its own processes. Of all stewards only one reports the metrics of the queue, so
+that a sum over hosts counts nothing twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from holdfast.core.rollup import OTHER, Histogram
 
-MOST_NAMES = 200  # values of one label; what comes beyond is counted for `other`
+MOST_NAMES = 200  # values of one label; all further values are counted as `other`
 
 # Upper bounds in seconds of the buckets of histograms.
 BOUNDS = (
@@ -41,8 +41,9 @@ BOUNDS = (
 
 
 class Kind(StrEnum):
-    """`counter`: it only grows, until its process ends. `up-down counter`: values of several sources may be added, for
-    example numbers of tasks; in Prometheus it is a gauge. `gauge`: values may not be added, for example ages."""
+    """The kind of a metric. A `counter` only grows, until its process ends. Values of an `up-down counter` from several
+    sources may be added, for example numbers of tasks; Prometheus gets it as a gauge. Values of a `gauge` may not be
+    added, for example ages."""
 
     GAUGE = "gauge"
     UP_DOWN = "up-down counter"
@@ -56,7 +57,7 @@ class Scope(StrEnum):
 
 
 class Unit(StrEnum):
-    """Units as OpenTelemetry writes them. The text in braces is a note: the metric is a plain number."""
+    """Units in OpenTelemetry's spelling. A unit in braces is only a note: the value is a plain number."""
 
     SECONDS = "s"
     BYTES = "By"
@@ -76,8 +77,8 @@ _SUFFIX = {Unit.SECONDS: "_seconds", Unit.BYTES: "_bytes"}
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`since_report`: it counts from when this steward began to report the queue. `only_otlp`: Prometheus does not get
-    it, because it has the same metric under another name."""
+    """A row of the table. `since_report`: the metric counts from the moment when this steward began to report the
+    queue. `only_otlp`: Prometheus does not get this metric, because it has the same metric under another name."""
 
     scope: Scope
     name: str
@@ -90,13 +91,13 @@ class Metric:
 
     @property
     def prometheus_name(self) -> str:
-        """The name by Prometheus's conventions: the unit is its end, and `_total` that of a counter."""
+        """The name by Prometheus's conventions: it ends in the unit, and for a counter in `_total`."""
         suffix = _SUFFIX.get(self.unit, "")
         return self.name.replace(".", "_") + suffix + ("_total" if self.kind is Kind.COUNTER else "")
 
     @property
     def keeps_highest(self) -> bool:
-        """True if, of several values with the same labels, the highest counts instead of the sum."""
+        """True if several values with the same labels are reported as their maximum and not as their sum."""
         return self.kind is Kind.GAUGE and self.unit in {Unit.SECONDS, Unit.YES}
 
 
@@ -244,7 +245,7 @@ STORE_MEMORY_LIMIT = _queue("store.memory.limit", Kind.UP_DOWN, Unit.BYTES, "The
 TABLE: tuple[Metric, ...] = tuple(metric for metric in list(globals().values()) if isinstance(metric, Metric))
 
 
-# Readings: values of metrics at one moment, by their labels, before any export spells them.
+# Readings: the values of metrics at one moment, by their labels, before an export formats them.
 
 Labels = tuple[str, ...]
 MOST_EXEMPLARS = 4  # of one histogram
@@ -261,8 +262,8 @@ class Exemplar(NamedTuple):
 
 
 class BoundedNames:
-    """The values of one label: the first MOST_NAMES of them, then `other`. A name that was counted as `other` stays so:
-    otherwise a counter would go backwards."""
+    """Limits the values of one label: the first MOST_NAMES names are kept, and all later names become `other` for good.
+    Otherwise a counter could go backwards."""
 
     def __init__(self, most: int = MOST_NAMES) -> None:
         self._most = most
@@ -279,7 +280,8 @@ class BoundedNames:
 
 
 class Readings:
-    """Values with the same metric and labels are added; for ages and yes-or-no values the highest counts.
+    """The values of metrics at one moment. Values with the same metric and labels are added; of ages and of yes-or-no
+    values the highest is kept.
 
     `report_began_ms`: the Unix time from which metrics `since_report` are counted.
     """
@@ -307,7 +309,7 @@ class Readings:
         del kept[MOST_EXEMPLARS:]
 
     def exemplars(self, metric: Metric, labels: Labels) -> Sequence[Exemplar]:
-        """The newest samples of a histogram whose spans are known, the newest first."""
+        """The newest samples of a histogram that have a span, the newest first."""
         return self._exemplars.get(metric, {}).get(labels, ())
 
     def values(self) -> Iterator[tuple[Metric, dict[Labels, float]]]:
@@ -317,7 +319,7 @@ class Readings:
         yield from self._histograms.items()
 
     def update(self, other: Readings) -> None:
-        """Take in readings of other metrics."""
+        """Add the readings of other metrics. A metric that both have is taken from `other`."""
         self.report_began_ms = self.report_began_ms or other.report_began_ms
         self._values |= other._values
         self._histograms |= other._histograms

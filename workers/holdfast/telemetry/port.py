@@ -1,5 +1,5 @@
-"""The interface through which workers and stewards report telemetry, telemetry that is off, and how a process opens
-what its settings say. Nothing of OpenTelemetry is imported where nothing is sent.
+"""The interface through which workers and stewards report telemetry, an implementation that sends nothing, and the
+functions that open telemetry by the settings. A process that sends nothing does not import OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class Span:
-    """The span of one delivery. It is sent when the store has the outcome. If the worker dies before that, the steward
-    reports the run as lost. This one is sent nowhere: it is called for every delivery, and does nothing."""
+    """The span of one delivery. A worker sends the span when the store has the outcome. If the worker dies before that,
+    the steward reports the run as lost. This base class does nothing; it serves where no spans are sent."""
 
     __slots__ = ()
 
@@ -34,7 +34,8 @@ class Span:
         return ""
 
     def inside(self) -> Self:
-        """A context manager around the run of the handler; the handler's spans become children of this one."""
+        """A context manager around the run of the handler. Spans that the handler makes become children of this
+        span."""
         return self
 
     def __enter__(self) -> None:
@@ -44,47 +45,50 @@ class Span:
         pass
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
-        """The handler ended with this outcome; `report` is to be sent to the store, if there is anything to report."""
+        """Note that the handler has ended with this outcome. `report`: the settlement for the store; None if there is
+        nothing to report."""
 
     def settled(self, verdict: Verdict | None) -> None:
-        """Note the store's answer to the report; None: nothing was reported."""
+        """Send the span. `verdict`: the store's answer to the report; None if nothing was reported."""
 
 
 _NOT_SENT = Span()
 
 
 class FireSpans(Protocol):
-    """The spans of fires, in which schedules make tasks. Several processes may prepare a fire; its span has the same id
-    in all of them, and the process that makes the fire sends it."""
+    """Makes the spans of fires. Several processes may prepare a fire. The span of the fire has the same id in all of
+    them, and only the process that makes the fire sends the span."""
 
     def names(self, task_id: str) -> tuple[str, str, str]:
-        """The trace, the span and the flags for the envelope of this task."""
+        """The ids of the trace and the span, and the flags, for the envelope of this task; all in hexadecimal."""
         ...
 
     def fired(self, schedule_id: str, fire: Fire) -> None: ...
 
 
 class Telemetry:
-    """One process's telemetry. No call waits for the collector, and none raises because it is away. This one is off and
-    sends nothing. `traces`: spans are made; `fires`: the spans of fires, if spans are made."""
+    """The telemetry of a process. No call waits for the collector, or raises because the collector is away. This base
+    class sends nothing. `traces`: whether spans are made. `fires`: makes the spans of fires; None if no spans are
+    made."""
 
     traces = False
     fires: FireSpans | None = None
 
     def delivery(self, delivery: Delivery, task: Task, handler: str) -> Span:
-        """The span of one run of `handler`. It links or belongs to the producer's span, if the envelope names one."""
+        """The span of one run of `handler`. If the envelope names the producer's span, the new span is its child or has
+        a link to it."""
         return _NOT_SENT
 
     def lost(self, run: LostRun) -> None:
-        """Report a run whose worker was lost."""
+        """Report the run of a delivery whose worker was lost."""
 
     def shutdown(self) -> None:
-        """Send the rest; returns within 2 s even if the collector is away."""
+        """Send the waiting spans. Returns within 2 s, even if the collector is away."""
 
 
-# The spans of deliveries that have ended, until the store has answered their report.
+# The spans of ended deliveries, kept until the store has answered the report of their outcome.
 #
-# If the worker dies before, its spans are lost: the steward that recovers its tasks reports these runs as lost.
+# If the worker dies before that, these spans are gone. The steward that recovers its tasks reports these runs as lost.
 
 OnVerdict = Callable[[Settlement, Verdict], None]
 
@@ -101,7 +105,7 @@ class UnsettledSpans:
             self._spans[report.task_id, report.claim] = span
 
     def before(self, following: OnVerdict) -> OnVerdict:
-        """A function that sends the spans of these verdicts, then calls `following` with the verdicts."""
+        """A function that takes a verdict, sends the span that waited for it, and then calls `following` with it."""
 
         def take(settlement: Settlement, verdict: Verdict) -> None:
             span = self._spans.pop((settlement.task_id, settlement.claim), None)
@@ -120,14 +124,14 @@ Server = Callable[[], "ServerAddress | None"]
 
 
 def no_server() -> None:
-    """The address of a store without a server: None."""
+    """None: the address for a store without a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """`mode`: link or parent. `baggage`: the producer's baggage reaches the handler. `is_global`: our provider also
-    sends spans that other code of this process makes; if the process already has a provider, that one is used.
-    `server()`: the address of the store's server, for the spans."""
+    """How a process makes spans. `mode`: link or parent. `baggage`: the handler gets the producer's baggage.
+    `is_global`: our provider becomes the process's global one and also sends the spans of other code; a provider that
+    is set already is used instead. `server()`: the address of the store's server, for the spans."""
 
     mode: str = "link"
     baggage: bool = False
@@ -136,8 +140,8 @@ class Tracing:
 
 
 def open_in_worker(settings: Settings, server: Server) -> Telemetry:
-    """Telemetry of a worker process, opened after the import of its handler: spans go through a provider that the
-    handler's module has set, even where we have no collector."""
+    """The telemetry of a worker process, opened after the import of its handler. If the handler's module has set a
+    provider of spans, our spans go through this provider, even without an endpoint in the settings."""
     tracing = Tracing(settings.trace_mode, settings.trace_baggage, is_global=True, server=server)
     if settings.otlp_endpoint is None and _handler_traces():
         from holdfast.telemetry.providers import given
@@ -153,7 +157,8 @@ def open_in_steward(settings: Settings, server: Server) -> Telemetry:
 
 
 def open_inside(settings: Settings, server: Server) -> Telemetry:
-    """Telemetry of a worker inside an application. If we send nothing, the application's own telemetry still works."""
+    """The telemetry of a worker inside an application. Without an endpoint Holdfast sends no spans, but the spans of a
+    handler still belong to the producer's span."""
     if settings.otlp_endpoint is None:
         from holdfast.telemetry.without_sdk import ContextOnlyTelemetry
 
@@ -164,10 +169,11 @@ def open_inside(settings: Settings, server: Server) -> Telemetry:
 def open_telemetry(
     endpoint: str | None, service: str, protocol: str = HTTP, tracing: Tracing | None = None
 ) -> Telemetry:
-    """Telemetry of this process, to the collector at the URL `endpoint`; None: nothing is sent or loaded.
+    """Telemetry of this process, to the collector at the URL `endpoint`. None: nothing is sent, and OpenTelemetry is
+    not imported.
 
-    `service` is its name there, unless OTEL_SERVICE_NAME gives another. `protocol`: the value of
-    OTEL_EXPORTER_OTLP_PROTOCOL, `grpc` or anything else for http/protobuf.
+    `service`: the service name of this process, unless OTEL_SERVICE_NAME gives another. `protocol`: `grpc`; any other
+    value means http/protobuf.
     """
     if endpoint is None:
         return Telemetry()
@@ -179,7 +185,8 @@ def open_telemetry(
 
 
 def _handler_traces() -> bool:
-    """True if the handler's module has set a provider of spans. Imports nothing that the module has not imported."""
+    """True if the handler's module has set a provider of spans. Does not import OpenTelemetry if no other module
+    has."""
     if "opentelemetry.trace" not in sys.modules:
         return False
     from holdfast.telemetry.without_sdk import provider_in_use

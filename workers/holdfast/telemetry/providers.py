@@ -1,4 +1,5 @@
-"""The SDK's providers for one process: they start threads, so they are made after the fork; shutdown has a limit."""
+"""The SDK's providers of spans for one process. They start threads, so a process makes them after the fork. Their
+shutdown has a time limit."""
 
 from __future__ import annotations
 
@@ -29,13 +30,13 @@ from holdfast.telemetry.resource import resource
 from holdfast.telemetry.without_sdk import provider_in_use
 from holdfast.version import installed
 
-# Exporters of the SDK that also accept plain records of spans. The encoder writes the wire format of OTLP without the
-# objects of protobuf, which take five times as long.
+# Exporters of the SDK that also accept plain records of spans. The encoder here writes the wire format of OTLP itself:
+# this is five times as fast as with the objects of protobuf.
 #
-# Only usual spans are encoded here: they have texts, numbers or booleans as attributes, no events and no status.
-# `tests/telemetry/test_fast_spans.py` compares each with the encoder of the exporter.
+# The encoder here is only for simple spans: their attributes are texts, numbers or booleans, and they have no events
+# and no status. `tests/telemetry/test_fast_spans.py` compares its bytes with those of the exporter's encoder.
 
-# Tags of fields: the number << 3 | the wire type; of ids with their lengths.
+# Tags of protobuf fields: number << 3 | wire type. Tags of ids include the length of the id.
 _SPANS = b"\x12"  # of ScopeSpans
 _TRACE_ID, _SPAN_ID, _LINK_ATTRIBUTE, _LINK_FLAGS = b"\x0a\x10", b"\x12\x08", b"\x22", b"\x35"  # of Link and of Span
 _PARENT_ID, _NAME, _KIND, _ATTRIBUTE, _LINK = b"\x22\x08", b"\x2a", b"\x30", b"\x4a", b"\x6a"
@@ -44,14 +45,14 @@ _KEY, _VALUE = b"\x0a", b"\x12"  # of KeyValue
 _TEXT, _BOOLEAN, _INTEGER, _FLOAT = b"\x0a", b"\x10", b"\x18", b"\x21"  # of AnyValue
 _TIMES = struct.Struct("<cQcQ")
 _START, _END = b"\x39", b"\x41"
-_TWO_BYTES = 0x80  # from this number on, a varint has more than one
+_TWO_BYTES = 0x80  # from this number on, a varint has more than one byte
 _BYTES = [bytes((number,)) for number in range(_TWO_BYTES)]
 _double = struct.Struct("<d").pack
-_LOCAL, _REMOTE = struct.pack("<I", 0x100), struct.pack("<I", 0x300)  # flags: of which kind the parent is is known
+_LOCAL, _REMOTE = struct.pack("<I", 0x100), struct.pack("<I", 0x300)  # OTLP flags: the parent is local, or remote
 
 
 def encode(planned: PlannedSpan, end_ns: int) -> bytes:
-    """The span as a field of ScopeSpans."""
+    """The span encoded as a protobuf field of ScopeSpans."""
     parent = planned.parent
     fields = [
         _TRACE_ID,
@@ -86,7 +87,8 @@ def _encoded_attribute(name: str, value: AttributeValue) -> bytes:
     return _sized(_key(name) + _VALUE + _sized(_any_value(value)))
 
 
-# Most attributes are the same in many spans; those of one task push each other out.
+# Most attributes are the same in many spans, so their encoding is cached. Attributes of single tasks soon leave the
+# cache.
 _attribute = cast("Callable[[str, AttributeValue], bytes]", lru_cache(maxsize=1024, typed=True)(_encoded_attribute))
 
 
@@ -136,14 +138,14 @@ _SAMPLED = SpanContext(1, 1, is_remote=False, trace_flags=TraceFlags(TraceFlags.
 
 
 class EndedSpan(NamedTuple):
-    """A span that is encoded already. Processors of the SDK read `context` to see whether it is sampled."""
+    """An encoded span. Processors of the SDK read `context` to see whether the span is sampled."""
 
     encoded: bytes
     context: SpanContext = _SAMPLED
 
 
 class SpanEncoder:
-    """Encodes spans like the SDK, and encodes plain records as well."""
+    """Encodes an export request like the SDK's `encode_spans`, and accepts EndedSpans, too."""
 
     def __init__(self, resource: Resource) -> None:
         scope = InstrumentationScope(semantic_names.HOLDFAST, installed(), semantic_names.SCHEMA_URL)
@@ -182,8 +184,8 @@ class _TakesRecords:
 
 
 def taking_records(exporter: type[_Exporter], resource: Resource) -> type[_Exporter]:
-    """A subclass of `exporter` whose methods call a SpanEncoder in place of their module's `encode_spans`. If no method
-    calls that, for example in another version, `exporter` itself."""
+    """A subclass of `exporter` whose methods call a SpanEncoder instead of their module's `encode_spans`. Returns
+    `exporter` itself if none of its methods calls `encode_spans`, for example in another version."""
     encoder = SpanEncoder(resource)
     methods = {
         name: _with_encoder(method, encoder)
@@ -202,27 +204,27 @@ def _with_encoder(method: FunctionType, encoder: SpanEncoder) -> FunctionType:
     return copied
 
 
-# The provider of spans of a process: one of its own, or the global one, through which handlers and the libraries that
-# they use make theirs. A global provider cannot be replaced: a second worker in the same process uses that of the
+# The provider of spans of a process: one of its own, or the global provider, through which handlers and their libraries
+# make spans. A global provider cannot be replaced. So a second worker in the same process uses the provider of the
 # first.
 
-SEND_EVERY = 1000  # milliseconds, unless OTEL_BSP_SCHEDULE_DELAY says otherwise: a killed process loses what waits
+SEND_EVERY = 1000  # milliseconds, unless OTEL_BSP_SCHEDULE_DELAY is set; a killed process loses the waiting spans
 
 
 class SpanProvider(NamedTuple):
-    """A provider of spans. `end` sends the rest."""
+    """A provider of spans. `end` sends the waiting spans."""
 
     tracers: TracerProvider
     end: Callable[[], object]
 
     def shutdown(self) -> None:
-        """Send the rest, for at most two seconds; the SDK itself would try for 30."""
+        """Send the waiting spans, for at most two seconds. Without this limit the SDK would try for 30 seconds."""
         within(SHUTDOWN_SECONDS, self.end)
 
 
 def towards(endpoint: str, service: str, *, grpc: bool, is_global: bool = False) -> SpanProvider:
-    """A provider that sends to the collector at `endpoint`. `is_global`: ours becomes the global one, unless there is
-    one: spans of other code in this process are sent, too."""
+    """A provider that sends to the collector at `endpoint`. `is_global`: the new provider becomes the global one, so
+    that spans of other code in this process are sent, too. If a global provider is set already, returns this one."""
     about = resource(service)
     exporter = (over_grpc if grpc else over_http)(endpoint, about)
     if not is_global:
@@ -234,13 +236,14 @@ def towards(endpoint: str, service: str, *, grpc: bool, is_global: bool = False)
 
 
 def given() -> SpanProvider:
-    """The global provider. It is not shut down, because other code may still use it."""
+    """The global provider. Its `end` only flushes, because other code may still use the provider."""
     provider = trace.get_tracer_provider()
     return SpanProvider(provider, getattr(provider, "force_flush", bool))
 
 
 class BatchingProvider(SdkTracerProvider):
-    """Sends spans in batches. `take` sends plain records of spans; None: all spans go through the SDK."""
+    """A provider that sends spans in batches. `take` sends plain records of spans; None if all spans have to go through
+    the SDK."""
 
     def __init__(self, exporter: SpanExporter, resource: Resource) -> None:
         # At exit the SDK would wait for a collector that is away; `SpanProvider.shutdown` has a limit.
@@ -250,15 +253,15 @@ class BatchingProvider(SdkTracerProvider):
         super().add_span_processor(processor)
         self.take: Take | None = None
         if takes_records(exporter) and not _has_limits():
-            send = cast("Callable[[EndedSpan], None]", processor.on_end)  # it looks only at a span's context
+            send = cast("Callable[[EndedSpan], None]", processor.on_end)  # `on_end` reads only the context of a span
             self.take = lambda planned, end_ns: send(EndedSpan(encode(planned, end_ns)))
 
     def add_span_processor(self, span_processor: SpanProcessor) -> None:
-        """Add a processor. It gets all spans, so the SDK makes all of them."""
+        """Add a processor. A processor needs spans made by the SDK, so plain records are no longer accepted."""
         self.take = None
         super().add_span_processor(span_processor)
 
 
 def _has_limits() -> bool:
-    """True if variables limit the contents of spans; only the SDK applies such limits."""
+    """True if OTEL_*_LIMIT variables limit the contents of spans. Only the SDK applies these limits."""
     return any(name.startswith("OTEL_") and name.endswith("_LIMIT") for name in os.environ)

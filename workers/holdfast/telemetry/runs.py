@@ -1,4 +1,4 @@
-"""The facts about a run of a task that its span holds; and about a run whose worker was lost."""
+"""The facts that a span holds about a run of a task, and about a run whose worker was lost."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ def _of_task(lane: str, task_id: str, operation: Run, size: int) -> dict[str, At
     }
 
 
-# A delivery whose worker was lost, read from the store's records and events.
+# The facts about a delivery whose worker was lost, from the store's records and events.
 
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """An event of the task's trail. `number`: of crashes or recoveries; `due_ms`: when it may run again."""
+    """An event of the task's trail. `number`: the number of crashes so far, 0 for other events. `due_ms`: the Unix time
+    from which the task may run again."""
 
     event: str
     at_ms: int
@@ -67,7 +68,8 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class LostRun:
-    """`cause`: of the worker's end. `lost_ms`: when the store took note of it and put the task back; Unix times."""
+    """A delivery whose worker was lost. `cause`: how the worker ended. `claimed_ms` and `lost_ms`: the Unix times when
+    the task was claimed, and when the store put it back."""
 
     task_id: str
     lane: str

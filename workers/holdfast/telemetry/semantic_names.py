@@ -1,13 +1,13 @@
-"""Names of spans, events, metrics and their attributes: the messaging semantic conventions, and our own beside them.
+"""Names of spans, events and attributes: those of OpenTelemetry's messaging conventions, and Holdfast's own.
 
-The conventions are still in development; a change of theirs is a change of this file, with SCHEMA_URL.
+The conventions are still in development. When they change, change this file and SCHEMA_URL.
 """
 
 from __future__ import annotations
 
 from holdfast.core.store_info import ServerAddress
 
-SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"  # the version of the conventions from which the names are
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"  # the version of the conventions that defines these names
 
 SYSTEM = "messaging.system"
 OPERATION_NAME = "messaging.operation.name"
@@ -25,13 +25,13 @@ EXCEPTION_EVENT = "exception"
 EXCEPTION_TYPE = "exception.type"
 EXCEPTION_STACK = "exception.stacktrace"
 
-HOLDFAST = "holdfast"  # the messaging system, and the instrumentation's scope
+HOLDFAST = "holdfast"  # the name of the messaging system and of the instrumentation scope
 
-# Operations, as a name and as a type.
+# Operations: values of both OPERATION_NAME and OPERATION_TYPE.
 CREATE = "create"
 SEND = "send"
 PROCESS = "process"
-RECOVER = "recover"  # ours, as FIRE
+RECOVER = "recover"  # Holdfast's own, like FIRE
 FIRE = "fire"
 
 TASK_ID = "holdfast.task.id"
@@ -47,7 +47,7 @@ SETTLEMENT = "holdfast.delivery.settlement"
 SCHEDULE_ID = "holdfast.schedule.id"
 LATENESS = "holdfast.schedule.lateness"  # seconds
 
-LOST = "lost"  # outcomes that no handler has
+LOST = "lost"  # this outcome and TOO_LATE come from the store, not from a handler
 TOO_LATE = "too late"
 
 # Events of the span of a delivery or of a recovery.
@@ -60,7 +60,7 @@ LOST_EVENT = "holdfast.lost"
 SIZE = "holdfast.checkpoint.size"  # bytes
 DELAY = "holdfast.retry.delay"  # seconds
 
-LINK = "holdfast.link"  # an attribute of a link: what it leads to
+LINK = "holdfast.link"  # the attribute of a link that says what it leads to: PRODUCER or EARLIER
 PRODUCER = "producer"
 EARLIER = "earlier delivery"
 
@@ -68,13 +68,13 @@ CAUSE = "holdfast.recovery.cause"
 
 
 def of_server(address: ServerAddress | None) -> dict[str, str | int]:
-    """The attributes of the server that holds the messages. A socket has no port."""
+    """The attributes for the address of the store's server. A Unix socket has no port."""
     if address is None:
         return {}
     return {SERVER_ADDRESS: address.host} | ({SERVER_PORT: address.port} if address.port else {})
 
 
 def of_operation(name: str, lane: str, kind: str | None = None) -> dict[str, str | int]:
-    """The attributes of an operation, of a type that has its name unless `kind` is another; `lane` may be empty."""
+    """The attributes of an operation. `kind`: the type of the operation; by default its name. `lane` may be empty."""
     of: dict[str, str | int] = {SYSTEM: HOLDFAST, OPERATION_NAME: name, OPERATION_TYPE: kind or name}
     return of | {DESTINATION: lane} if lane else of

@@ -1,6 +1,7 @@
-"""Spans of a producer: `send` around the submit of one task, `create` for each of a batch and `send` around that.
+"""Spans of a producer. A single submit has one span `send`. A list has one span `send` around all, and a span `create`
+for each task.
 
-By the messaging conventions. Made with the tracer of the application, if it has one.
+The spans follow OpenTelemetry's messaging conventions. The application's tracer makes them, if it has one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class SubmitSpans:
         return self._started(semantic_names.SEND, SpanKind.PRODUCER, lane, server)
 
     def create(self, lane: str, server: ServerAddress | None) -> AbstractContextManager[Span]:
-        """A context manager around making one task of a list; the span `send` of the list links to it."""
+        """A context manager around the building of one task of a list. The list's span `send` gets a link to this
+        one."""
         return self._started(semantic_names.CREATE, SpanKind.PRODUCER, lane, server)
 
     @contextmanager
@@ -40,7 +42,7 @@ class SubmitSpans:
 
     @staticmethod
     def about(span: Span, submission: Submission) -> None:
-        """Add the task's id to the span."""
+        """Add the task's id, the message's id and the size of the operation to the span."""
         if span.is_recording():
             span.set_attribute(semantic_names.TASK_ID, submission.task_id)
             span.set_attribute(semantic_names.MESSAGE_ID, submission.message_id)
@@ -69,6 +71,6 @@ def _spans_of(provider: TracerProvider) -> SubmitSpans:
 
 
 def of_application() -> SubmitSpans | None:
-    """None if the application has set no provider."""
+    """The spans of submits through the application's provider; None if it has set none."""
     provider = provider_in_use()
     return None if provider is None else _spans_of(provider)

@@ -1,8 +1,8 @@
-"""Makes the spans of tasks: of each delivery, of deliveries whose worker was lost, of recoveries and of fires.
+"""Makes the spans of deliveries, of lost deliveries and their recovery, and of fires.
 
-In the mode `link` a task has its own trace, with an id made from the task's id; its spans link to the span in which it
-was submitted. In the mode `parent` they are children of that span. In both modes the deliveries of a task are in one
-trace, each linked to the one before.
+In the mode `link` a task has its own trace, with an id made from the task's id. Its spans have a link to the producer's
+span. In the mode `parent` its spans are children of the producer's span. In both modes the deliveries of a task are in
+one trace, and a delivery has a link to the one before.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ if TYPE_CHECKING:
     from holdfast.telemetry.runs import LostRun
 
 
-# A tracer whose spans have ids that we choose, and the sampling decision that their producer has made.
+# A tracer that makes spans with given ids, and takes over the producer's sampling decision.
 
 _ALWAYS, _AS_PRODUCER = (cast("Sampler", each).get_description() for each in (ALWAYS_ON, DEFAULT_ON))
 
 
 class ChosenSpans:
-    """Starts spans with chosen ids. It has its own tracer, so that other spans of the provider keep their ids.
+    """Starts spans with given ids. It uses a copy of the provider's tracer, so that other spans get random ids as
+    usual.
 
-    A tracer that is not the SDK's ignores the chosen ids.
+    A tracer of another library than the SDK ignores the given ids.
     """
 
     def __init__(self, provider: TracerProvider) -> None:
@@ -75,14 +76,16 @@ class ChosenSpans:
         return self._started(planned, self._sampled(planned))
 
     def start_fast(self, run: StartedRun, plan: Plan) -> Span:
-        """A span that other code usually does not touch. The SDK makes it only if somebody does."""
+        """A FastSpan: a plain record unless a handler adds to the span. If a sampler has to decide, or processors need
+        the SDK's spans, the SDK makes the span at once."""
         take = None if self._provider is None else self._provider.take
         if take is None or not self._is_sampled(run.operation):
             return self.start(plan(run))
         return FastSpan(run, plan, self.start, take)
 
     def _is_sampled(self, operation: Run) -> bool:
-        """True if the sampler only follows the producer's decision, and that is yes."""
+        """True if the span is sampled for sure: the sampler takes all spans, or it follows the producer, whose span is
+        sampled or absent."""
         if self._sampling == _AS_PRODUCER:
             flags = operation.trace_flags
             return flags is None or bool(flags & TraceFlags.SAMPLED) or producer(operation) is None
@@ -103,7 +106,8 @@ class ChosenSpans:
             )
 
     def _sampled(self, planned: PlannedSpan) -> SamplingResult | None:
-        """The decision of the provider's own sampler, as if each span were a child of its producer's span."""
+        """The decision of the provider's sampler, made as if the span were a child of the producer's span. None if the
+        tracer is not the SDK's."""
         if self._sampler is None:
             return None
         origin = planned.origin
@@ -119,7 +123,8 @@ def _parent(planned: PlannedSpan) -> Context:
 
 
 class _Chosen(IdGenerator, Sampler):
-    """The ids of the next span, and whether it is sampled."""
+    """The id generator and the sampler of the copied tracer: they give the next span the ids and the decision of
+    `set`."""
 
     _trace_id = 0
     _span_id = 0
@@ -144,7 +149,7 @@ class _Chosen(IdGenerator, Sampler):
 
 
 PARENT = "parent"
-_NS = 1_000_000  # of a millisecond
+_NS = 1_000_000  # nanoseconds of a millisecond
 
 
 class TaskTracer(Telemetry):
@@ -192,7 +197,7 @@ class TaskTracer(Telemetry):
         )
 
     def lost(self, run: LostRun) -> None:
-        """The span of a delivery whose worker was lost, and the span of its recovery within that."""
+        """Send the span of a delivery whose worker was lost, and its child, the span of the recovery."""
         started_ns, lost_ns = run.claimed_ms * _NS, run.lost_ms * _NS
         span = self._spans.start(
             self._process(run.lane, run.task_id, run.delivery, run.operation, run.attributes(), started_ns)
@@ -237,7 +242,7 @@ class TaskTracer(Telemetry):
         return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
-# Makes the spans in which schedules make tasks.
+# The spans of fires.
 
 
 class FireTracer:
@@ -246,7 +251,7 @@ class FireTracer:
         self._server = server
 
     def names(self, task_id: str) -> tuple[str, str, str]:
-        # The sampler alone knows the flags: this span is made for its context, and is not sent.
+        # Only the sampler knows the flags, so this makes a span to read its context. The span is never sent.
         context = self._start(task_id, "").get_span_context()
         return f"{context.trace_id:032x}", f"{context.span_id:016x}", f"{context.trace_flags:02x}"
 
@@ -277,7 +282,8 @@ class FireTracer:
         )
 
 
-# Telemetry through the OpenTelemetry SDK. Imported only where an endpoint is set: it costs 23 MB, with gRPC 40.
+# Telemetry through the OpenTelemetry SDK. Processes import this only if an endpoint is set, because the SDK needs 23 MB
+# of memory, or 40 MB with gRPC.
 
 
 class OtlpTelemetry(TaskTracer):

@@ -1,7 +1,7 @@
-"""Telemetry that needs OpenTelemetry's API, and no SDK.
+"""Telemetry that needs OpenTelemetry's API but not the SDK.
 
-It reads the span and the baggage of the caller, and the producer's span that a task's envelope names. It serves workers
-inside an application that has telemetry of its own.
+These functions read the caller's span and baggage, and the producer's span from a task's envelope. ContextOnlyTelemetry
+is for workers inside an application that has telemetry of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BAGGAGE = "baggage"  # the header of W3C
 
 @cache
 def _w3c() -> W3CBaggagePropagator:
-    """Imported where a task has baggage: few have."""
+    """The reader and writer of `baggage` headers. It is made at first use, because few tasks have baggage."""
     from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
     return W3CBaggagePropagator()
@@ -57,21 +57,22 @@ def baggage_header() -> str | None:
 def current_span() -> SpanContext | None:
     """The context of the current span; None if there is none."""
     context = get_current()
-    if not context:  # as for most callers: the library makes several objects to find that out
+    if not context:  # the usual case, and this check is cheaper than asking the library for the span
         return None
     found = get_current_span(context).get_span_context()
     return found if found.is_valid else None
 
 
 def provider_in_use() -> TracerProvider | None:
-    """The provider of spans that an application or a handler's module has set for its process; None if nobody has."""
+    """The global provider of spans that the application or the handler's module has set; None if no code has set
+    one."""
     provider = trace.get_tracer_provider()
     return None if isinstance(provider, ProxyTracerProvider) else provider
 
 
 def producer(operation: Run) -> SpanContext | None:
-    """The span in which the operation was submitted. An envelope without flags counts as sampled: otherwise tasks of
-    producers that send no flags would have no traces."""
+    """The span in which the operation was submitted; None if the envelope names none. An envelope without flags counts
+    as sampled: otherwise tasks of producers that send no flags would have no traces."""
     if operation.trace_id is None or operation.span_id is None:
         return None
     flags = TraceFlags(TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags)
@@ -89,7 +90,7 @@ def traceparent(span: SpanContext) -> str:
 
 
 class _ProducersSpan(Span):
-    """`origin`: the span in which the task was submitted."""
+    """The span of a delivery that is sent nowhere. Inside of it the current span is `origin`, the producer's span."""
 
     __slots__ = ("_before", "_origin")
 
@@ -105,7 +106,7 @@ class _ProducersSpan(Span):
 
 
 class ContextOnlyTelemetry(Telemetry):
-    """Holdfast sends nothing; spans of a handler belong to the span in which its task was submitted."""
+    """Telemetry that sends nothing. Spans that a handler makes become children of the producer's span."""
 
     traces = True
 

@@ -24,7 +24,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Names are imported at first use, because pytest imports this package at every start, for its plugin."""
+    """Import a name at its first use. pytest loads this package's plugin at every start, so the import must be fast."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

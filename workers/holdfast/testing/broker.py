@@ -1,5 +1,5 @@
-"""The broker of a test: it keeps tasks in memory. The test decides when they run, in its own process, and moves the
-time."""
+"""The broker of a test. It keeps tasks in memory and runs them in the process of the test. The test decides when tasks
+run, and moves the time."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from holdfast.worker.in_process import InProcessWorker, open_worker
 from holdfast_config import Settings
 from holdfast_config.lanes import Lane
 
-# Runs the tasks of a test by a worker in this process, until nothing is left to be done at the store's time.
+# Run the tasks of a test with a worker in this process, until no task can run at the store's time.
 
-PROMOTED = 1000  # delayed tasks that are submitted at once
+PROMOTED = 1000  # due delayed tasks that one call moves into their lanes
 
 
 @dataclass(slots=True)
 class IdleRun:
-    """Runs tasks until none can run. `deferred`: tasks whose handler was at its limit; they are offered again."""
+    """Runs tasks until none can run. `deferred`: the ids of tasks that were put off because their handler ran as many
+    as it may; they are offered again."""
 
     store: StillStore
     handler: Handler
@@ -47,7 +48,8 @@ class IdleRun:
     deferred: list[str] = field(default_factory=list[str])
 
     async def until_idle(self) -> int | None:
-        """Run all tasks that can run now. Returns milliseconds until something is due; None if nothing is."""
+        """Run all tasks that can run now. Returns the milliseconds until the next task or fire is due; None if none
+        will be."""
         async with open_worker(self.store, self.handler, self._settings(), on_verdict=self._note) as worker:
             with self.store.telling(lambda: self._serve_new_lanes(worker)):
                 wait = await self._until_idle(worker)
@@ -71,7 +73,8 @@ class IdleRun:
             self.deferred.append(settlement.task_id)
 
     async def _until_idle(self, worker: InProcessWorker) -> int | None:
-        """Wait until the worker is idle: it holds no task, finds none, and has no request under way."""
+        """Wait until the worker is idle: it holds no task, finds none, and waits for no answer of the store. Returns
+        like `until_idle`."""
         exchange, changed = worker.context.exchange, worker.context.state.changed
         while True:
             await changed.until(lambda: exchange.settled)
@@ -86,7 +89,7 @@ class IdleRun:
                     return min((wait for wait in (fires_in, due_in) if wait is not None), default=None)
 
     async def _fire(self) -> int | None:
-        """Make the due fires; returns milliseconds until the next one."""
+        """Make the due fires. Returns the milliseconds until the next fire; None if there is none."""
         store, settings = self.store, self.settings
         firer = ScheduleFirer(store, settings.queue_name, settings.max_message_bytes, lambda: store.now_ms / 1000)
         await firer.round()
@@ -103,7 +106,7 @@ NO_HANDLERS = (
     "or a function"
 )
 NOTHING_RUNS = "nothing of this test can run now: look at its `why`, or move_time(…)"
-# The worker of a test is not recycled, exports nothing, and lives on while somebody looks around in a debugger.
+# The worker of a test is not recycled, sends no telemetry, and keeps its lease while a debugger stops the test.
 OF_TESTS = {
     "scheduler_type": "memory",
     "storage_type": "redis",
@@ -121,11 +124,11 @@ AnyHandler = Callable[..., Any] | Handlers[Any] | Provider | Handler
 
 @contextmanager
 def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None) -> Generator[MemoryBroker]:
-    """A broker for one test: while the block runs, all code of this process submits to it, whatever store the code
-    names.
+    """A block with a broker for one test. While the block runs, all code of this process submits to this broker, even
+    if the code names another store.
 
-    Without handlers tasks are only kept. Attempts, retries, limits and lanes come from `settings`. Raises HandlerError
-    if `handlers` is no handler, StoreRefusedError inside another such block.
+    Without handlers tasks are kept and never run. Attempts, retries, limits and lanes come from `settings`. Raises
+    HandlerError if `handlers` is no handler, and StoreRefusedError inside another such block.
     """
     broker = MemoryBroker(handlers, settings or Settings())
     with standing_in(broker.store, broker.settings.queue_name), manager_in_scope.everywhere(broker.manager):
@@ -148,10 +151,11 @@ def _without_async(
 
 
 class MemoryBroker:
-    """`manager` submits and reads tasks, as everywhere; `.submit` of registered handlers uses it, too.
+    """The broker of a test. Its `manager` is a TaskManager; `.submit` of registered handlers uses this manager, too.
 
-    No task runs by itself. `run_until_idle` runs tasks that can run now; `move_time` also runs those that become due. A
-    wait for a task first runs all tasks. Time stands still between these calls.
+    No task runs by itself. `run_until_idle` runs the tasks that can run now. `move_time` also runs tasks that become
+    due in this time. A wait for a task first runs all tasks that can run now. Between these calls the time stands
+    still.
     """
 
     def __init__(self, handlers: AnyHandler | None, settings: Settings) -> None:
@@ -177,8 +181,8 @@ class MemoryBroker:
         return datetime.fromtimestamp(self.store.now_ms / 1000, UTC)
 
     def begin_at(self, moment: datetime) -> None:
-        """Begin the test at this time, past or future. Raises ValueError if it has no zone. Raises HoldfastError after
-        the first submit or run, because then time can only pass."""
+        """Set the time at which the test begins, in the past or the future. Raises ValueError if `moment` has no zone.
+        Raises HoldfastError after the first submit or run: use `move_time` then."""
         if moment.utcoffset() is None:
             raise ValueError(f"{moment.isoformat()}: a time with a zone is expected, as {moment.isoformat()}+00:00")
         if self._has_begun or self.store.submitted:
@@ -186,14 +190,14 @@ class MemoryBroker:
         self.store.set_clock(round(moment.timestamp() * 1000))
 
     def submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> list[SubmittedTask]:
-        """The submitted tasks of this handler with at least these arguments, in order. Tasks that handlers and
-        schedules have submitted are included. Raises TypeError for a parameter that the handler does not have."""
+        """The submitted tasks of this handler that have at least these arguments, in order. Tasks of handlers and of
+        schedules are included. Raises TypeError for a parameter that the handler does not have."""
         wanted = ExpectedTask.of(handler, parameters)
         return [task for task in self.store.submitted if wanted.fits(task)]
 
     def assert_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> SubmittedTask:
-        """The first task of this handler with at least these arguments. If there is none, raises AssertionError, which
-        lists the submitted tasks."""
+        """Check that a task of this handler with at least these arguments was submitted; returns the first one. Raises
+        AssertionError, which lists the submitted tasks."""
         __tracebackhide__ = True
         if found := self.submitted(handler, **parameters):
             return found[0]
@@ -202,14 +206,14 @@ class MemoryBroker:
         )
 
     def assert_not_submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> None:
-        """Raises AssertionError if there is a task of this handler with at least these arguments."""
+        """Check that no task of this handler with at least these arguments was submitted. Raises AssertionError."""
         __tracebackhide__ = True
         if found := self.submitted(handler, **parameters):
             raise AssertionError(f"{ExpectedTask.of(handler, parameters)} was submitted; {listed(found)}")
 
     async def run_until_idle(self) -> None:
-        """Run tasks until none can run at this time. Delayed tasks and retries wait for `move_time`. Exceptions of
-        handlers are recorded, like in every worker."""
+        """Run tasks until no task can run at the test's time. Delayed tasks and retries wait for `move_time`. A
+        handler's exception is recorded as the task's error, like in every worker, and not raised here."""
         async with self._running() as run:
             await run.until_idle()
 
@@ -222,8 +226,7 @@ class MemoryBroker:
         seconds: float = 0,
         to: datetime | None = None,
     ) -> None:
-        """Let this much time pass, or all time until `to`. Tasks that become due meanwhile run at their moments, one
-        after the other.
+        """Let this much time pass, or all time until `to`. A task that becomes due in this time runs at its moment.
 
         Delays, retries, schedules and expiry all use this time. Raises ValueError if `to` has passed or has no zone.
         """
@@ -240,11 +243,13 @@ class MemoryBroker:
     """Like `move_time`, for tests without async."""
 
     def _moment(self, length: timedelta, to: datetime | None) -> int:
-        """The moment to move to, in ms. Raises ValueError."""
+        """The moment to move to, in Unix milliseconds. Raises ValueError."""
         if to is None:
             until = self.store.now_ms + round(length.total_seconds() * 1000)
         elif to.utcoffset() is None or length:
-            raise ValueError(f"to {to.isoformat()}: a time with a zone is expected, and no length of time with it")
+            raise ValueError(
+                f"to={to.isoformat()}: a time with a zone is expected, and none of days, hours, minutes and seconds"
+            )
         else:
             until = round(to.timestamp() * 1000)
         if until < self.store.now_ms:
@@ -257,16 +262,16 @@ class MemoryBroker:
 
     @asynccontextmanager
     async def _running(self) -> AsyncGenerator[IdleRun]:
-        """Run tasks within the block, in this event loop; one such block at a time."""
+        """A block within which tasks run in this event loop. Only one such block is open at a time; others wait."""
         _check_asyncio()
         if self._handler is None:
             raise HandlerError(NO_HANDLERS)
         if worker_store():
             raise HoldfastError(
-                "a handler runs in the broker of its test: await the handle of a task, `wait()`, instead"
+                "a handler cannot run the tasks of its test: in a handler, await `wait()` of a task's handle instead"
             )
         async with self._turn:
-            self.store.engine.announce()  # its event may belong to the loop of an earlier call
+            self.store.engine.announce()  # replaces an event that may belong to the event loop of an earlier call
             entered = manager_in_scope.enter(self.manager, self.settings.queue_name)
             try:
                 await self._declare(self._handler)
@@ -275,7 +280,7 @@ class MemoryBroker:
                 manager_in_scope.leave(entered)
 
     async def _declare(self, handler: Handler) -> None:
-        """Declare the schedules of the registry, like a worker."""
+        """Declare the schedules of the registry, once, like a worker does at its start."""
         if not self._has_begun:
             for schedule_id, spec in handler.schedules.items():
                 await self.manager.schedules.declare(schedule_id, spec, self.settings.application or "")
@@ -286,7 +291,8 @@ class MemoryBroker:
             await self.run_until_idle()
 
     async def _check_ended(self, subjects: Sequence[str]) -> None:
-        """Raises NotDueError for the first of these tasks (or `batch|ID`) that has not ended and asks for nothing."""
+        """Raise NotDueError for the first of these tasks that has neither ended nor asked for input, or for a batch
+        (`batch|ID`) that has not ended."""
         for subject in subjects:
             kind, _, batch_id = subject.rpartition("|")
             if kind:

@@ -1,5 +1,5 @@
-"""The pytest plugin: the fixture `holdfast_broker`. pytest imports this at every start, so it imports nothing of
-Holdfast before a test uses it."""
+"""The pytest plugin with the fixture `holdfast_broker`. pytest imports this module at every start. So the module
+imports the rest of Holdfast only when a test uses a fixture."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def holdfast_handlers(holdfast_settings: Settings) -> Any:
     from holdfast.handler.choose import handler_of
 
     try:
-        # Whoever runs these tests has imported code of this folder already: conftest.py.
+        # No check of trust is needed: pytest has run code of this folder already (conftest.py).
         return handler_of(holdfast_settings.model_copy(update={"trust_folders": (Path("/"),)}))
     except HandlerError as error:
         pytest.fail(

@@ -1,6 +1,6 @@
-"""A store in memory for one test: its clock stands still until it is moved, and it keeps what was submitted.
+"""A store in memory for one test. Its clock stands still until the test moves it.
 
-The tasks that were submitted are shown with their arguments, and found by handler and arguments.
+The store notes every submitted task. A test finds these tasks by their handler and arguments.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ HandlerOrName = RegisteredHandler[..., Any, ..., Any] | str
 
 @dataclass(frozen=True, slots=True)
 class SubmittedTask:
-    """A submitted task, or a further message for a task. `parameters`: the arguments of the handler `name`; without a
-    name, the message's `text` and `data`. `delay` in seconds. `lane`: where it waits."""
+    """A submitted task, or a further message for a task. `parameters`: the arguments of the handler `name`. Without a
+    name, `parameters` has the message's `text` and `data`. `delay` is in seconds. `lane`: the lane in which it
+    waits."""
 
     task_id: str
     name: str
@@ -72,14 +73,15 @@ def _content(operation: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTask:
-    """The tasks of a handler (None: of any) with at least these arguments."""
+    """A condition for submitted tasks: the handler's name (None: any handler) and some of the arguments."""
 
     name: str | None
     parameters: Mapping[str, Any]
 
     @classmethod
     def of(cls, handler: object, parameters: Mapping[str, object]) -> ExpectedTask:
-        """Raises TypeError if `handler` is no handler, or does not have a parameter."""
+        """The condition for a registered handler, a name or None. Raises TypeError if `handler` is none of these, or if
+        the handler lacks one of the parameters."""
         match handler:
             case None | str():
                 name = handler
@@ -110,7 +112,7 @@ def _check_parameters(name: str, function: Callable[..., Any], parameters: Mappi
 
 
 def listed(tasks: Iterable[SubmittedTask]) -> str:
-    """The lines of a failure that list the submitted tasks."""
+    """The lines of a failed assertion that list the submitted tasks."""
     lines = [f"  {task}" for task in tasks]
     if not lines:
         return "nothing was submitted"
@@ -118,8 +120,8 @@ def listed(tasks: Iterable[SubmittedTask]) -> str:
     return "\n".join([f"submitted, {len(lines)} in all:", *lines[:MOST_SHOWN], *more])
 
 
-TIME = "time of the test"  # a key beside those of the queue
-# In place of the scripts' shared part `clock`, which asks the server for the time.
+TIME = "time of the test"  # a key in the store, outside the queue's namespace
+# Replaces the part `clock` that the Lua scripts share: that part asks the server for the time.
 CLOCK = f"local NOW = tonumber(redis.call('GET', '{TIME}'))"
 
 MADE = frozenset({Accepted.NEW, Accepted.TURN, Accepted.PENDING})
@@ -128,13 +130,13 @@ Look = Callable[[Sequence[str]], Awaitable[None]]
 
 
 def _tell_nobody() -> None:
-    """Does nothing: the default of `telling`."""
+    """Do nothing. This is called after a submit while no `telling` block runs."""
 
 
 class StillStore(MemoryStore):
-    """`run`: called before a wait for tasks, because no worker runs beside the test. `check` raises for tasks that have
-    not ended after that: the caller would wait for ever. `submitted`: the accepted tasks of producers and schedules, in
-    order."""
+    """The store of a test, in memory. `run`: runs the tasks; it is called before a wait for tasks, because no worker
+    runs beside the test. `check`: raises for tasks that have not ended after `run`, because the caller would wait for
+    ever. `submitted`: the accepted tasks of producers and schedules, in order."""
 
     def __init__(self, queue: str, now_ms: int, run: Callable[[], Awaitable[None]], check: Look) -> None:
         super().__init__(queue, {"clock": CLOCK}, most_waiting=sys.maxsize)
@@ -145,7 +147,7 @@ class StillStore(MemoryStore):
 
     @property
     def now_ms(self) -> int:
-        """The store's time."""
+        """The store's time in Unix milliseconds."""
         return self._now_ms
 
     def set_clock(self, now_ms: int) -> None:
@@ -185,16 +187,17 @@ class StillStore(MemoryStore):
         self._tell()
 
     def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
-        """Notices of ended tasks. Outside of a handler this first runs the tasks, because nobody else would."""
+        """Notices of ended tasks. Outside of a handler this first runs the tasks, because no worker would."""
         return super().settled(task_ids) if worker_store() else self._after_run(task_ids)
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:
-        """Like `settled`, with notices of emitted parts; outside of a handler these come after the run."""
+        """Notices of parts that a task emits, and of its end. Outside of a handler this first runs the tasks, so the
+        notices come after the run."""
         return super().emitted(task_id) if worker_store() else self._after_run([task_id])
 
     async def _after_run(self, task_ids: Sequence[str]) -> AsyncGenerator[str]:
-        yield ""  # the caller looks at its tasks, which may have ended before
-        with anyio.CancelScope(shield=True):  # the caller looks again after some seconds; a run may take longer
+        yield ""  # the caller then reads its tasks, which may have ended before
+        with anyio.CancelScope(shield=True):  # the caller stops waiting after seconds; a run may take longer
             await self._run_tasks()
         yield ""
         await self._check_ended(task_ids)

@@ -1,4 +1,4 @@
-"""Worker classes for jobs with recurrence rules, taken round robin from lanes.
+"""Worker classes for jobs. A job is an id with a recurrence rule; a worker takes jobs round robin from its lanes.
 
 from holdfast.timeline import RoundRobin, StopWork
 

@@ -1,4 +1,5 @@
-"""Jobs: ids with their lanes, whose schedules in words are schedules of a TaskManager; set, removed and shown."""
+"""Jobs: sets, removes and shows them. A job is a schedule of the queue. Its id may end in the name of its lane, as in
+`JOB1:A`. Its rule is a text: NOW, AT:<time>, CONTINUE, STOP or a recurrence rule."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ STOP = "STOP"
 USUAL_SECONDS = 10.0
 
 _RULES = ("FREQ=", "RDATE")
-_BY_HANDLER = "its handler stopped it"  # as shared/schedules.lua writes it
+_BY_HANDLER = "its handler stopped it"  # the text that shared/schedules.lua writes
 
-# Options that jobs may have in any way.
+# Options of a schedule that may have any value in a job.
 _BESIDE = (
     *("schedule", "rrule", "at", "timezone", "owner", "overlap"),
     *("timeout", "max_attempts", "lane", "metadata", "text"),
@@ -39,7 +40,8 @@ _read_spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """Options of a job's runs. `timeout` in seconds; None: that of its worker, its lane or the settings, else 10 s."""
+    """Options for the runs of a job. `timeout` is in seconds. None: the timeout of the worker class, the lane or the
+    settings counts, else 10 s."""
 
     on_failure: str = "stop"
     max_attempts: int = 1
@@ -50,15 +52,16 @@ USUAL = JobKind()
 
 
 def lane_of(jobid: str) -> str | None:
-    """The lane of a job: the part of its id after the last colon; None: the public queue."""
+    """The lane of a job: the part of its id after the last colon. None means the public queue."""
     _, colon, lane = jobid.rpartition(":")
     return lane if colon else None
 
 
 def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
-    """The schedule to store for a job; its handler gets the id as text.
+    """The spec of the schedule to store for a job. The handler gets the job's id as text.
 
-    If a fire of a rule is due during a run, it is skipped; a single run waits for that run to end.
+    If a fire of a recurrence rule is due during a run, the fire is skipped. A single run (NOW, AT) waits for the end of
+    the run before.
     """
     recurs = any(word in schedule.upper() for word in _RULES)
     return ScheduleSpec(
@@ -74,7 +77,7 @@ def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
 
 
 def is_job(record: ScheduleRecord) -> bool:
-    """True if `set` can make this schedule: it has a text, and no options that jobs do not have."""
+    """True if `set_job` could have made this schedule: it has a text, and no options beyond those of jobs."""
     spec = _read_spec(record.definition.spec)
     jobid = record.definition.schedule_id
     job = spec_of(jobid, spec.schedule or "", JobKind(spec.on_failure, spec.max_attempts or 1))
@@ -84,7 +87,7 @@ def is_job(record: ScheduleRecord) -> bool:
 
 
 def schedule_of(record: ScheduleRecord) -> str | None:
-    """The schedule in the form that `set` takes; None if it has none (cron, every)."""
+    """The schedule as a text that `set_job` takes; None for a schedule without such a text (cron, every)."""
     spec = _read_spec(record.definition.spec)
     is_once = isinstance(cadence := restored(record.definition.cadence), At)
     if record.ended and (is_once or record.ended == _BY_HANDLER):
@@ -105,14 +108,14 @@ def _seconds(moment: int) -> str:
     return f"{moment / 1000:.3f}" if moment % 1000 else str(moment // 1000)
 
 
-# Computes a job's status (TML, ENQ, BAD, WRK, STP or DIE) from its schedule and its last task.
+# Compute a job's status (TML, ENQ, BAD, WRK, STP or DIE) from its schedule and its last task.
 
 _FIRES = frozenset(
     {Chronicle.FIRED, Chronicle.WAITS, Chronicle.SKIPPED}
-)  # lines of a history that leave the job's run as it is
+)  # lines of the history after which the job's last task still decides its status
 _WAITING = frozenset({State.SUBMITTED, State.DELAYED, State.WAITING})
 _BAD = "cannot be fired"  # the reason of a pause by a steward
-_FAILED = "its task "  # as shared/schedules.lua begins it
+_FAILED = "its task "  # the beginning of the text that shared/schedules.lua writes
 
 
 class JobEvent(StrEnum):
@@ -126,7 +129,7 @@ class JobEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """`since` is Unix seconds."""
+    """The status of a job, and the Unix time in seconds since which the job has it."""
 
     event: JobEvent
     since: int
@@ -141,8 +144,8 @@ def has_run(newest: Occurrence | None) -> bool:
 
 
 def status(record: ScheduleRecord, newest: Occurrence | None, task: TaskRecord | None) -> JobStatus:
-    """The status of a job. `newest` is the last line of its history; `task` is its last task, if that line does not
-    decide the status."""
+    """The status of a job. `newest`: the last line of its history. `task`: its last task if `has_run(newest)`; None if
+    the schedule alone decides the status."""
     if task is not None and task.state not in TERMINAL:
         event = JobEvent.ENQUEUED if task.state in _WAITING else JobEvent.WORKED
         return JobStatus(event, _changed(task) // 1000)
@@ -158,7 +161,7 @@ def _at_rest(record: ScheduleRecord) -> JobEvent:
 
 
 def _changed(task: TaskRecord) -> int:
-    """The time of its last transition, in ms: the last line of its trail begins with it."""
+    """The Unix time of the task's last transition in milliseconds. The last line of its trail begins with this time."""
     return int(task.trail[-1].partition(" ")[0]) if task.trail else task.created_ms
 
 
@@ -167,7 +170,7 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class JobAnswer:
-    """A job. `next_run` in Unix seconds; None if unknown."""
+    """A job with its status. `next_run`: Unix seconds; None if the job has no next run."""
 
     jobid: str
     status: JobStatus
@@ -191,33 +194,35 @@ NOTHING: dict[str, object] = {"status": None, "next_run": None, "schedule": None
 async def set_job(
     manager: TaskManager, jobid: str, schedule: object, after: int | None = None, manner: JobKind = USUAL
 ) -> Put:
-    """Give a job its schedule; a due run is queued at once.
+    """Set the schedule of a job. If a run is due, its task is submitted at once.
 
-    Fires up to `after` (ms, default now) count as made. Raises InvalidScheduleError and writes nothing.
+    Fires up to `after` (Unix milliseconds, default now) count as made. Raises InvalidScheduleError before anything is
+    written.
     """
-    if not isinstance(schedule, str):  # a program may hand over anything
+    if not isinstance(schedule, str):  # callers need not be typed
         raise InvalidScheduleError(f"schedule {shown(schedule)}: NOW, AT:<time>, CONTINUE, STOP or a rule is expected")
     spec = spec_of(check_schedule_id(jobid), schedule, manner)
     put = await manager.schedules.put(jobid, spec, again=True, after=after)
-    with suppress(UnknownScheduleError):  # a worker was quicker: it has run the job, and the run has removed it
+    with suppress(UnknownScheduleError):  # a worker may have run the job meanwhile, and its handler has removed the job
         await manager.schedules.begin(jobid)
     return put
 
 
 async def unset_job(manager: TaskManager, jobid: str) -> None:
-    """Remove a job; its present run is completed, a waiting one is canceled. Raises UnknownScheduleError."""
+    """Remove a job. A run that has begun is completed; a run that still waits is canceled. Raises
+    UnknownScheduleError."""
     await manager.schedules.get(jobid)
-    await manager.schedules.put(jobid, spec_of(jobid, STOP), again=True)  # takes back what waits
+    await manager.schedules.put(jobid, spec_of(jobid, STOP), again=True)  # cancels a run that still waits
     await manager.schedules.remove(jobid)
 
 
 async def tell_job(manager: TaskManager, jobid: str) -> JobAnswer:
-    """The job with its status. Raises UnknownScheduleError."""
+    """Read a job with its status. Raises UnknownScheduleError."""
     return await _answer(manager, await manager.schedules.get(jobid))
 
 
 async def jobs(manager: TaskManager) -> AsyncGenerator[JobAnswer]:
-    """All jobs, the next to run first."""
+    """Yield all jobs, the next to run first."""
     async with aclosing(records(manager)) as listed:
         async for record in listed:
             try:
@@ -227,14 +232,14 @@ async def jobs(manager: TaskManager) -> AsyncGenerator[JobAnswer]:
 
 
 async def records(manager: TaskManager) -> AsyncGenerator[ScheduleRecord]:
-    """The schedule of every job, once."""
+    """Yield the schedule of every job, once."""
     seen: set[str] = set()
     cursor = ""
     while True:
         page = await manager.schedules.list(PAGE, cursor)
         for record in page.schedules:
             name = record.definition.schedule_id
-            if name not in seen:  # one whose place in the list has changed is met again
+            if name not in seen:  # a schedule whose place in the list changes meanwhile may come twice
                 seen.add(name)
                 yield record
         if not (cursor := page.cursor):
@@ -246,7 +251,7 @@ async def _answer(manager: TaskManager, record: ScheduleRecord) -> JobAnswer:
     newest = next(iter(await manager.schedules.history(jobid, 1)), None)
     task = None
     if record.task and has_run(newest):
-        with suppress(UnknownTaskError):  # it ended so long ago that it was deleted
+        with suppress(UnknownTaskError):  # the task ended so long ago that the store has deleted it
             task = await manager.get_task(record.task)
     due = record.due if record.due is not None else record.expected
     return JobAnswer(jobid, status(record, newest, task), schedule_of(record), None if due is None else due // 1000)

@@ -1,7 +1,7 @@
-"""Worker classes, and the jobs of their queue as they see them.
+"""Worker classes that run jobs, and Bike, through which programs set and read jobs.
 
-`work(jobid)` runs a job, `queue_names()` says which lanes are taken from and how often. `Bike` sets, shows and removes
-jobs without async, for programs and for `work` itself: `bike.set("JOB1:A", "NOW")`.
+`work(jobid)` runs a job. `queue_names()` returns the lanes from which the worker takes jobs. `Bike` sets, shows and
+removes jobs without async, for programs and for `work` itself: `bike.set("JOB1:A", "NOW")`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ R = TypeVar("R")
 
 
 class Bike:
-    """Sets, shows and removes jobs. Close it, or use it as a context manager.
+    """Sets, shows and removes jobs. Use a Bike as a context manager, or close it.
 
-    `Bike(load({"config": "x.conf"}))`; without settings it loads those of the environment and the usual files,
-    `.redbike.conf` among them.
+    Pass settings, as in `Bike(load({"config": "x.conf"}))`. Without settings, a Bike loads them from the environment
+    and the usual files, such as `.redbike.conf`.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -50,10 +50,10 @@ class Bike:
         )
 
     def set(self, jobid: str, schedule: str | None, after: float | None = None) -> int | None:
-        """Give a job its schedule: a rule, NOW, AT:<time>, CONTINUE or STOP. Returns its next run in Unix seconds. With
-        None the job is removed, like by `unset`.
+        """Set the schedule of a job: a recurrence rule, NOW, AT:<time>, CONTINUE or STOP. Returns the next run in Unix
+        seconds; None if there is none. The schedule None removes the job, like `unset`.
 
-        `after` (Unix seconds): fires of a rule up to then count as made; the default is now. Raises
+        `after` (Unix seconds): fires of a rule up to this moment count as made; the default is now. Raises
         InvalidScheduleError.
         """
         if schedule is None:
@@ -67,20 +67,20 @@ class Bike:
         return None if put.expected is None else put.expected // 1000
 
     def unset(self, jobid: str) -> None:
-        """Remove a job; its present run is completed. Raises UnknownScheduleError."""
+        """Remove a job. A run that has begun is completed. Raises UnknownScheduleError."""
         self._ask(jobs.unset_job, jobid)
 
     def tell(self, jobid: str) -> dict[str, object]:
-        """Its status, schedule and next run. Raises UnknownScheduleError."""
+        """The status, the schedule and the next run of a job, as a dict. Raises UnknownScheduleError."""
         job: jobs.JobAnswer = self._ask(jobs.tell_job, jobid)
         return job.document
 
     def statuses(self) -> dict[str, str]:
-        """The status of each job, as EVENT:TIMESTAMP."""
+        """The status of every job by its id. A status is a text `EVENT:TIMESTAMP`."""
         return {job.jobid: str(job.status) for job in self._all()}
 
     def schedules(self) -> dict[str, str]:
-        """The schedule of each job."""
+        """The schedule of every job by its id, without jobs whose schedule has no text."""
         return {job.jobid: job.schedule for job in self._all() if job.schedule is not None}
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class Bike:
         return self._ask(gather)
 
 
-# Handlers raise these to end their job: instructions, not errors.
+# `work` raises these exceptions to end its job. They are no errors.
 
 
 class StopWork(StopSchedule):
@@ -121,29 +121,29 @@ class Worker(Provider):
     _settings: Settings | None = None
 
     def work(self, jobid: str) -> Any:
-        """Run the job; the value is the run's result.
+        """Run the job; returns the result of the run.
 
-        For a CONTINUE, a whole number is the seconds until it runs again. Raise StopWork or UnsetJob to end the job;
-        any other exception ends it, too.
+        If a CONTINUE job returns a whole number, it runs again after so many seconds. Raise StopWork or UnsetJob to end
+        the job. Any other exception ends the job, too.
         """
         raise NotImplementedError(f"{type(self).__name__} has no work(jobid)")
 
     def queue_names(self) -> Sequence[str]:
-        """The lanes to take from; a lane that is named twice has weight 2."""
+        """The lanes from which this worker takes jobs. A lane that is named twice has the weight 2."""
         raise NotImplementedError(f"{type(self).__name__} has no queue_names()")
 
     def timeout(self, queue: str) -> float | None:
-        """Seconds that a run of this lane's jobs may take; None: the default."""
+        """The seconds that a run of a job of the lane `queue` may take. None: the default."""
         del queue
         return None
 
     @cached_property
     def bike(self) -> Bike:
-        """The jobs of the queue that this worker takes from, for `self.bike.set(jobid, schedule)`."""
+        """A Bike for the queue of this worker, for calls such as `self.bike.set(jobid, schedule)`."""
         return Bike(self._settings or load(timeline=True))
 
     def __handler__(self, target: str, settings: Settings | None) -> Handler:
-        """The handler that a pool runs. Raises HandlerError."""
+        """The handler that workers run for this object. `target`: its name in errors. Raises HandlerError."""
         self._settings = settings
         return Handler(target, callee(_runner(self.work), target, named=False), lanes=self._lanes(target))
 
@@ -152,9 +152,10 @@ class Worker(Provider):
             lanes = tuple(by_occurrence(map(str, self.queue_names())))
             timed = tuple(replace(lane, timeout=self._seconds(lane.name)) for lane in lanes)
         except (InvalidTaskError, ValueError) as error:
-            raise HandlerError(f"{target}: queue_names() and timeout(queue): {error}") from None
+            raise HandlerError(f"{target}: queue_names() or timeout(queue) returned a wrong value: {error}") from None
         except BaseException as error:  # border to the user's code
-            raise HandlerError(f"{target}: {summary(error)}", user_traceback(error)) from error
+            text = f"{target}: queue_names() or timeout(queue) failed: {summary(error)}"
+            raise HandlerError(text, user_traceback(error)) from error
         if not timed:
             raise HandlerError(f"{target}: queue_names() names no lane")
         return timed
@@ -168,7 +169,8 @@ class Worker(Provider):
 
 
 class RoundRobin(Worker):
-    """Takes from the lanes of `A:A:B`, in this proportion: while both hold jobs, two from A and one from B."""
+    """A worker whose argument names its lanes, for example `A:A:B`: while both lanes hold jobs, it takes two from A for
+    one from B."""
 
     def __init__(self, initstring: str) -> None:
         self.initstring = str(initstring)

@@ -1,1 +1,1 @@
-"""Explains one task: its history, its present state, what comes next."""
+"""Explains one task: its history, its present state and its next event."""

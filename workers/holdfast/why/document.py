@@ -1,4 +1,4 @@
-"""Makes one document of the facts about a task, and rows of its history. Pure."""
+"""Makes a JSON document of the facts about a task, and the rows of its history. These functions do no I/O."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from holdfast.why.outlook import TaskSnapshot, outlook
 from holdfast.why.task_spans import SpanDocument
 from holdfast.why.times import Moment, moment, span
 
-# The parents of a task in words and as JSON values. Pure.
+# The parents of a task, in words and as JSON values.
 
 SHOWN = 5
 
 
 class ParentDocument(TypedDict):
-    """A parent of a task. `state`: a task's state, or gone if it is not kept any more. `bytes`: the size of its
-    result."""
+    """A parent of a task. `state`: the parent's state, or `gone` if the store no longer has it. `bytes`: the size of
+    its result."""
 
     task_id: str
     state: str
@@ -34,8 +34,8 @@ class ParentDocument(TypedDict):
 
 
 def parent_words(parents: Sequence[ParentResult]) -> str:
-    """One line with the parents and their states. Parents that did not complete come first, because they explain
-    most."""
+    """One line with the first five parents and their states. Parents that did not complete come first, because they
+    explain most."""
     ordered = sorted(parents, key=lambda parent: parent.state is State.COMPLETED)
     words = [_one(parent) for parent in ordered[:SHOWN]]
     if len(parents) > SHOWN:
@@ -44,7 +44,7 @@ def parent_words(parents: Sequence[ParentResult]) -> str:
 
 
 def parent_documents(parents: Sequence[ParentResult]) -> list[ParentDocument]:
-    """The parents in the order of `after`, without results; `bytes` is the size of a result."""
+    """The parents as JSON values, in the order of `after`, without their results."""
     return [
         {
             "task_id": parent.task_id,
@@ -65,9 +65,9 @@ def _one(parent: ParentResult) -> str:
     return f"{parent.task_id} {state}{why}"
 
 
-# The time that a task has waited for a worker and the time that it has run, from its trail. Pure.
+# The time that a task has waited for a worker and the time that it has run, computed from its trail.
 
-# Steps that end a run; those that make a task wait for something else than a worker, until another step.
+# ENDS: steps that end a run. NOT_READY: steps after which the task waits for something else than a worker.
 ENDS = frozenset(
     {"settled", "retry", "release", "defer", "sleep", "suspended", "crashed", "recovered", "returned", "canceled"}
 )
@@ -75,7 +75,8 @@ NOT_READY = frozenset({"delayed", "waits", "suspended", "settled", "canceled", "
 
 
 class TimesDocument(TypedDict):
-    """Milliseconds that a task has waited in lanes, ready to be claimed, and run; `runs`: the number of its claims."""
+    """The times of a task. `waited_ms`: how long it was ready to be claimed. `ran_ms`: how long workers had it. `runs`:
+    how often it was claimed."""
 
     waited_ms: int
     ran_ms: int
@@ -83,7 +84,7 @@ class TimesDocument(TypedDict):
 
 
 def task_times(state: State, created_ms: int, steps: Sequence[TrailStep], now_ms: int) -> TimesDocument:
-    """`steps`: the trail, the oldest first."""
+    """The times of a task until `now_ms`. `steps`: the trail, the oldest first."""
     waited = ran = runs = 0
     ready: int | None = created_ms
     claimed: int | None = None
@@ -110,7 +111,7 @@ def words(times: TimesDocument) -> str:
     return f"{waited}, ran {span(times['ran_ms'])} in {counted(times['runs'], 'run')}" if times["runs"] else waited
 
 
-# The commands that an operator may use on a task, by its state. Pure.
+# The commands that an operator may use on a task, by its state.
 
 _CANCEL = "supervisor tasks cancel {task}"
 _PAUSE = "supervisor tasks pause {task}"
@@ -123,7 +124,7 @@ _NEXT_RUN = "supervisor why {next}"
 
 COMMANDS: Mapping[State, tuple[str, ...]] = {
     State.SUBMITTED: (_PAUSE, _CANCEL),
-    State.DELAYED: (_RETRY, _PAUSE, _CANCEL),  # a retry of a delayed task: it is due now
+    State.DELAYED: (_RETRY, _PAUSE, _CANCEL),  # a retry makes a delayed task due now
     State.WAITING: (_PAUSE, _CANCEL),
     State.WORKING: (_PAUSE, _CANCEL),
     State.INPUT_REQUIRED: (_ANSWER, _CANCEL),
@@ -137,30 +138,31 @@ COMMANDS: Mapping[State, tuple[str, ...]] = {
 
 
 def commands(task: TaskRecord) -> tuple[str, ...]:
-    """Commands for the task, ready for a shell. A retried task cannot be retried again, so the command shows its next
-    run instead."""
+    """The commands for a task, ready for a shell. A second retry would do nothing, so a retried task gets a command
+    that shows its retry instead."""
     forms = COMMANDS[task.state]
     if is_asleep(task.state, read_trail(task.trail)):
-        forms = tuple(form for form in forms if form != _RETRY)  # it would sleep on until the same time
+        forms = tuple(form for form in forms if form != _RETRY)  # the handler would only go on sleeping
     if task.retried_as:
         forms = tuple(_NEXT_RUN if form == _RETRY else form for form in forms)
     return tuple(form.format(task=_word(task.task_id), next=_word(task.retried_as)) for form in forms)
 
 
 def _word(task_id: str) -> str:
-    """The id as an argument, with `--` before it if it begins like an option."""
+    """The id as an argument of a command. An id that begins with a dash gets `--` before it."""
     return f"-- {task_id}" if task_id.startswith("-") else task_id
 
 
 class PlaceDocument(TypedDict):
-    """The number of entries before a waiting task, exact or a lower bound; null while its entry is not in a lane."""
+    """The place of a waiting task. `before`: the number of entries before it, or null if its entry is not in a lane.
+    `exact`: false if `before` is a lower bound."""
 
     before: int | None
     exact: bool
 
 
 class LimitsDocument(TypedDict):
-    """The strictest limits of the workers that could run a task; times in seconds."""
+    """The strictest limits of the workers that could run a task. Times are in seconds."""
 
     max_attempts: int
     unknown_handler_timeout: float
@@ -168,9 +170,9 @@ class LimitsDocument(TypedDict):
 
 
 class ServiceDocument(TypedDict):
-    """The workers that could run a task: all live workers, those that serve its lane, those of them that have its
-    handler, and the first of these. `paused`: the reason why its lane starts no tasks. `unserved_ms`: for how long no
-    worker has had its handler."""
+    """The workers that could run a task. `living`: the number of all live workers. `in_lane`: of those that serve the
+    task's lane. `able`: of those that also have its handler. `servers`: the names of the first able workers. `paused`:
+    the reason why the lane is paused, or null. `unserved_ms`: for how long no worker has had the handler, or null."""
 
     lane: str
     name: str
@@ -190,7 +192,8 @@ class HistoryWorker(TypedDict):
 
 
 class HistoryLine(TypedDict):
-    """A step of a task's history. `incarnation` and `worker`: of the worker that made it, if one did."""
+    """A step of a task's history. `incarnation` and `worker` name the worker that the step is about, if there is
+    one."""
 
     at: Moment | None
     at_ms: int
@@ -202,8 +205,9 @@ class HistoryLine(TypedDict):
 
 
 class WhyDocument(TypedDict):
-    """The explanation of a task. `now`: its state and its next event, in one sentence. `commands`: what an operator can
-    do. `timeline`: its history as far as it is kept, oldest step first; all of it if `complete`."""
+    """The explanation of a task. `now`: its state and its next event, in one sentence. `commands`: commands that an
+    operator can use on it. `timeline`: its history, oldest step first. `complete`: false if the store has dropped steps
+    of the history."""
 
     task_id: str
     state: State
@@ -227,7 +231,8 @@ class WhyDocument(TypedDict):
 
 
 class TimelineRow(NamedTuple):
-    """A line of the history: its time, the time since the line before, a sentence, the name of the event."""
+    """A line of the history. `at_ms`: its Unix time. `since`: the time since the line before, in words. `text`: a
+    sentence. `event`: the name of the event."""
 
     at_ms: int
     since: str
@@ -236,7 +241,7 @@ class TimelineRow(NamedTuple):
 
 
 def rows(snapshot: TaskSnapshot, known: history.TaskHistory) -> list[TimelineRow]:
-    """The history of the task, the oldest first."""
+    """The history of the task, the oldest line first."""
     task = snapshot.task
     found = [TimelineRow(task.created_ms, "", history.beginning(task), "accepted")]
     before = task.created_ms
@@ -255,7 +260,7 @@ def times(snapshot: TaskSnapshot) -> TimesDocument:
 
 
 def document(snapshot: TaskSnapshot, known: history.TaskHistory, spans: Sequence[SpanDocument]) -> WhyDocument:
-    """The document, made of JSON values."""
+    """The explanation of a task as JSON values."""
     task = snapshot.task
     steps: tuple[TrailStep | None, ...] = (None, *snapshot.steps)
     shown = [row for row in rows(snapshot, known) if row.event != "forgotten"]

@@ -1,4 +1,5 @@
-"""Explains a task: reads it and the facts around it from the store (lane, workers, orders, limits), in one document."""
+"""Explains a task: reads its record from the store, with its lane, workers, orders and limits, and makes one
+document."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ from holdfast.why.outlook import TaskSnapshot
 from holdfast.why.task_spans import task_spans, tracing_of
 from holdfast_config import Settings
 
-PARENTS = 3  # shown for a waiting task
+PARENTS = 3  # parents that are shown for a waiting task
 
 
 async def gather(
     store: Store, queue: str, task_id: str, settings: Settings
 ) -> tuple[TaskSnapshot, dict[str, WorkerRecord]]:
-    """The task with its surroundings, and the workers of its history by incarnation. If no worker runs, the limits of
-    `settings` count. Raises UnknownTaskError."""
+    """The task with the facts around it, and the workers in its history by incarnation. If no worker runs, the limits
+    of `settings` count. Raises UnknownTaskError."""
     usual = ServedLimits(settings.max_attempts, settings.unknown_handler_timeout, settings.keep)
     task = await store.get(task_id)
     if task is None:
@@ -56,7 +57,7 @@ async def gather(
 
 
 async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
-    """The results that its handler has recorded, as lines of the history."""
+    """The recorded steps of the task's handler, as steps of the trail, the oldest first."""
     steps = [
         TrailStep(step.at_ms, "step", number=step.place + 1, other=step.name)
         for step in await store.names_of_steps(task_id)
@@ -65,7 +66,8 @@ async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
 
 
 def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:
-    """The orders that keep every host from claiming: those for all hosts, or one for each host with workers."""
+    """In words: the orders (quiet or halt) that keep every host from claiming. They are orders for all hosts, or one
+    for every host that has workers."""
     orders = [each for each in quiet if each.is_all]
     if not orders and hosts and {each.host for each in quiet}.issuperset(hosts):
         orders = [each for each in quiet if each.host in hosts]
@@ -83,7 +85,7 @@ def _unknown(queue: str, task_id: str, usual: ServedLimits) -> str:
 
 
 async def explain(store: Store, queue: str, task_id: str, settings: Settings | None) -> WhyDocument:
-    """The document of the task; without `settings`, the defaults of a worker count. Raises UnknownTaskError."""
+    """The explanation of a task. Without `settings` the defaults count. Raises UnknownTaskError."""
     settings = settings or Settings()
     snapshot, workers = await gather(store, queue, task_id, settings)
     known = TaskHistory(workers, events=events_of(snapshot.steps))

@@ -1,4 +1,4 @@
-"""The history of a task in words: one sentence for each step of its trail. Pure."""
+"""The history of a task in words: one sentence for each step of its trail. These functions do no I/O."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from holdfast.core.words import counted
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.why.times import moment, span
 
-SHOWN = 8  # characters of an incarnation
-SUSPECT = 2  # crashes of a suspect
-ELSEWHERE = frozenset({"suspended", "suspected"})  # of a task that was not put back at the head of its lane
-DISAGREEMENT_MS = 1_000  # between the store's clock and the supervisor's
+SHOWN = 8  # characters of an incarnation that a sentence shows
+SUSPECT = 2  # crashes that make a task a suspect
+ELSEWHERE = frozenset({"suspended", "suspected"})  # events after which a task is not put back at the head of its lane
+DISAGREEMENT_MS = 1_000  # the difference between the store's clock and the supervisor's that is tolerated
 ORIGINS = {
     "own": "submitted through Holdfast",
     "foreign": "pushed to the list by another program",
@@ -36,10 +36,10 @@ SETTLED = {
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """Facts for the sentences. By incarnation: its worker in the store, and the moment of its death (Unix ms) as its
-    supervisor saw it.
+    """Facts for the sentences. `workers`: the store's record of each worker, by incarnation. `deaths`: the Unix time in
+    milliseconds at which its supervisor saw a worker die, by incarnation.
 
-    `events`: the events of the task by time; those at the time of a death are its consequences.
+    `events`: the names of the task's events, by time. Events at the time of a death are consequences of the death.
     """
 
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict[str, WorkerRecord])
@@ -48,7 +48,7 @@ class TaskHistory:
 
 
 def events_of(steps: Sequence[TrailStep]) -> dict[int, Set[str]]:
-    """The events of each time; one call of the store notes several at once."""
+    """The names of the events, by time. One call of the store may note several events with the same time."""
     events: dict[int, set[str]] = {}
     for step in steps:
         events.setdefault(step.at_ms, set()).add(step.event)
@@ -56,19 +56,19 @@ def events_of(steps: Sequence[TrailStep]) -> dict[int, Set[str]]:
 
 
 def beginning(task: TaskRecord) -> str:
-    """The acceptance of the task, which is not part of its trail."""
+    """The first line of the history: the acceptance of the task, which is not part of its trail."""
     how = f"a retry of {task.retry_of}" if task.retry_of else ORIGINS.get(task.origin, task.origin)
     return f"accepted into lane {task.lane}: {how}"
 
 
 def words(step: TrailStep, known: TaskHistory) -> str:
-    """One step in words, with the worker that it is about."""
+    """A step of the trail as a sentence."""
     sentence = _WORDS.get(step.event)
     return sentence(step, known) if sentence else f"{step.event} {step.reason}".strip()
 
 
 def named(incarnation: str, worker: WorkerRecord | None) -> str:
-    """A worker by its slot and host; only by its incarnation if the store no longer has it."""
+    """A worker in words: its slot and host, or only its incarnation if the store no longer has the worker."""
     if worker is None or not worker.host:
         return f"worker {incarnation}"
     kind = "quarantine worker" if worker.kind == WorkerKind.QUARANTINE else "worker"
@@ -99,7 +99,8 @@ def _then(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _put_back(step: TrailStep, known: TaskHistory, later: str = "") -> str:
-    """Where the task was put back; empty if it was paused or became a suspect, because these have their own lines."""
+    """In words: where the task was put back. Empty if it was paused or became a suspect: those events have a line of
+    their own."""
     if ELSEWHERE & known.events.get(step.at_ms, frozenset()):
         return ""
     worker = known.workers.get(step.incarnation)
@@ -121,7 +122,8 @@ def _returned(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _after(step: TrailStep, known: TaskHistory) -> str:
-    """The time since the death, in words; empty if the two clocks differ too much."""
+    """The time between the worker's death and this step, in words. Empty if the death is unknown, or lies later by more
+    than a second because two clocks differ."""
     died = known.deaths.get(step.incarnation)
     return "" if died is None or died - step.at_ms > DISAGREEMENT_MS else f" {span(step.at_ms - died)} later"
 

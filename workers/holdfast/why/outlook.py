@@ -1,4 +1,4 @@
-"""The present state of a task and what will happen next, in words. Pure."""
+"""The present state of a task and its next event, in words. These functions do no I/O."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from holdfast.core.worker_records import ServedState, WorkerRecord, WorkerStage
 from holdfast.why.history import because, named
 from holdfast.why.times import moment, span
 
-# The reasons why tasks of a lane and a handler wait, in words. Pure.
+# The reasons why tasks of a lane and a handler wait, in words.
 
 
 def waiting_reason(state: ServedState) -> str:
-    """Why tasks of a lane and handler wait, with the remedies, the lane's pause first; empty if a worker can claim
-    them."""
+    """In words: why tasks of a lane and handler wait, with the remedies. A pause of the lane comes first. Empty if a
+    worker can claim the tasks."""
     return "; ".join(filter(None, (pause_reason(state), missing_worker(state))))
 
 
@@ -46,25 +46,25 @@ def missing(lane: str, name: str) -> str:
 
 
 def served_by(state: ServedState) -> str:
-    """In words: which workers can run these tasks."""
+    """The names of the workers that can run these tasks."""
     others = state.able - len(state.servers)
     return ", ".join(state.servers) + (f" and {others} more" if others > 0 else "")
 
 
-SUSPECT_CRASHES = 2  # fewer: it is a suspect for its recoveries
-SILENT_MS = 5_000  # without a heartbeat: worth mentioning
+SUSPECT_CRASHES = 2  # a suspect with fewer crashes was recovered three times in a row
+SILENT_MS = 5_000  # time without a heartbeat after which the sentence mentions it
 TIMES = {1: "once", 2: "twice"}
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """The task and its surroundings at one moment.
+    """The facts about a task and around it.
 
-    `keep_ms`, `max_attempts` and `unknown_ms` (the time that a task waits for its handler) are those of the running
-    workers (`are_registered`), else of the settings of this command. `owner` runs the task. `parents`: the first of the
-    parents that it still waits for. `after`: all its parents, without results. `held_up`: orders that keep every host
-    from claiming. `service`: the workers that could run it. `held_back`: the reason why the supervisor of this host
-    starts no quarantine worker, or empty.
+    `keep_ms`, `max_attempts` and `unknown_ms` (the time that a task waits for a worker with its handler) are limits. If
+    `are_registered`, they are those of running workers, else those of the settings of this command. `owner`: the worker
+    that runs the task. `parents`: the first three parents that the task still waits for. `after`: all its parents,
+    without results. `held_up`: the orders that keep every host from claiming, in words. `service`: the workers that
+    could run the task. `held_back`: the reason why the supervisor of this host starts no quarantine worker, or empty.
     """
 
     task: TaskRecord
@@ -99,7 +99,8 @@ def _submitted(snapshot: TaskSnapshot) -> str:
 
 
 def _obstacles(snapshot: TaskSnapshot) -> list[str]:
-    """All reasons why it does not start. Orders come first: while one holds, a new worker claims nothing either."""
+    """All reasons why the task does not start. A pause and orders to hosts come first: while they hold, even a new
+    worker claims nothing."""
     if (service := snapshot.service) is None:
         return []
     reasons = (pause_reason(service), *snapshot.held_up, missing_worker(service), _until_it_fails(snapshot, service))
@@ -107,8 +108,8 @@ def _obstacles(snapshot: TaskSnapshot) -> list[str]:
 
 
 def _until_it_fails(snapshot: TaskSnapshot, service: ServedState) -> str:
-    """The time until a task fails because no worker has its handler; this time stands still while the lane is
-    paused."""
+    """In words: the time until the task fails because no worker has its handler. Empty while the lane is paused,
+    because the time does not count then."""
     if service.unserved_ms is None or service.paused is not None or service.able:
         return ""
     left = max(0, snapshot.unknown_ms - service.unserved_ms)

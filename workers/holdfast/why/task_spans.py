@@ -1,4 +1,4 @@
-"""The spans of a task in OpenTelemetry. Their ids are made from the task's id, so no collector is asked. Pure."""
+"""The OpenTelemetry spans of a task. Their ids are computed from the task's id, without asking a collector."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep
 from holdfast_config import Settings
 
-SHOWN = 3  # spans of the latest deliveries
+SHOWN = 3  # deliveries whose spans are shown, the latest ones
 
 _TRACE_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSettings:
-    """The settings of traces. `is_on`: spans are sent somewhere. `mode`: link or parent; `url`: template of a link."""
+    """The settings of traces. `is_on`: whether spans are shown. `mode`: link or parent. `url`: the template of a link
+    to a span."""
 
     is_on: bool
     mode: str
@@ -28,13 +29,13 @@ class TraceSettings:
 
 
 def tracing_of(settings: Settings) -> TraceSettings:
-    """The settings of traces; None if they name neither a collector nor a link."""
+    """The settings of traces. They are on if the settings name a collector or a template of links."""
     is_on = settings.otlp_endpoint is not None or settings.trace_url is not None
     return TraceSettings(is_on, settings.trace_mode, settings.trace_url)
 
 
 class SpanDocument(TypedDict):
-    """The span of one delivery; `url` is empty without a template."""
+    """The span of one delivery. `url`: the link to the span; empty if the settings have no template."""
 
     delivery: int
     trace_id: str
@@ -43,7 +44,7 @@ class SpanDocument(TypedDict):
 
 
 def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSettings) -> list[SpanDocument]:
-    """The span of each delivery that is in the trail, the oldest first."""
+    """The spans of the deliveries in the trail, the oldest first; empty if traces are off."""
     if not tracing.is_on:
         return []
     trace = (_producers_trace(task.operation) if tracing.mode == "parent" else "") or identity.trace_id(task.task_id)
@@ -51,7 +52,7 @@ def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSetti
 
 
 def words(spans: Sequence[SpanDocument]) -> Iterator[str]:
-    """Lines about the spans of the latest deliveries; empty without spans."""
+    """Yield lines about the spans of the latest deliveries; none without spans."""
     if not spans:
         return
     named = ", ".join(f"{each['span_id']} (delivery {each['delivery']})" for each in spans[-SHOWN:])
@@ -67,7 +68,7 @@ def _span(task_id: str, delivery: int, trace: str, tracing: TraceSettings) -> Sp
 
 
 def _producers_trace(operation: bytes | None) -> str:
-    """The trace that the envelope names; empty if it names none."""
+    """The trace id in the envelope; empty if it has none."""
     try:
         named = json.loads(operation or b"null").get("trace_id")
     except (ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""Moments and lengths of time in a form for people."""
+"""Moments and durations in a form for people."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
 def moment(ms: int | None) -> Moment | None:
-    """A time of the store as ISO 8601 in UTC, with milliseconds; None for none."""
+    """A Unix time in milliseconds as ISO 8601 in UTC; None for None or 0."""
     if not ms:
         return None
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def span(ms: int) -> str:
-    """Like `duration`, with milliseconds below a second."""
+    """A duration in words, such as 5m or 250ms. Durations below a second are shown in milliseconds."""
     return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)
