@@ -133,7 +133,7 @@ def _bad_certificates(named: Mapping[str, tuple[str, Path]], password: str | Non
 
 
 def _two_handlers(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """The problem if a handler and a command (`exec`) are both given, because neither overrides the other."""
+    """The problem if one source names both a handler and a command (`exec`): neither overrides the other."""
     keys = [given[field].key for field in ("handler", "exec") if field in given]
     return [f"{' and '.join(keys)} both name what runs the tasks: keep one"] if len(keys) > 1 else []
 
@@ -272,7 +272,7 @@ class _Files:
         return cls(dotenv, variables, problems, app_dir, None, candidates)
 
     def read(self) -> tuple[Path, ...]:
-        """The paths of the files that exist and are read."""
+        """The paths of the files that are read."""
         found = next((path for path in self.candidates if found_files.is_file(path)), None)
         return tuple(path for path in (self.dotenv, self.settings, found) if path is not None)
 

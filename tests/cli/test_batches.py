@@ -63,7 +63,7 @@ def test_a_batch_is_shown_by_its_id_or_the_beginning_of_it(inside: Cli) -> None:
     assert "import fits more than one batch: import-2, import-1; give more of the id" in several.err
     unknown = inside("batches", "show", "nobody")
     assert unknown.status == 1
-    assert "no batch nobody; one that ended long ago is forgotten; known: import-1, import-2" in unknown.err
+    assert "no batch nobody; a batch that ended long ago is forgotten; known: import-1, import-2" in unknown.err
     assert inside("batches", "show", "a b").status == 2
 
 

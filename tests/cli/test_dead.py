@@ -34,7 +34,7 @@ def test_retry_says_of_each_that_cannot_be_why(inside: Cli) -> None:
     assert (answer.status, answer.out) == (1, "later is due now\n")
     assert answer.err.splitlines() == [
         "supervisor: task waits cannot be retried: it waits to run already",
-        "supervisor: no task nobody; one that ended long ago is forgotten",
+        "supervisor: no task nobody; a task that ended long ago is forgotten",
     ]
     assert inside("tasks", "retry", "a b").status == 2
 

@@ -213,7 +213,7 @@ async def test_a_bad_flow_writes_nothing() -> None:
         twice = gather([give.options(task_id="a").bind(n) for n in range(2)])
         for flow, why in (
             (many, "after 101 tasks: a task can wait for at most 100 others"),
-            (twice, "two tasks of a flow"),
+            (twice, "two tasks of the flow have this id"),
         ):
             with pytest.raises(InvalidTaskError, match=why):
                 await flow

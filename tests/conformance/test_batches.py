@@ -155,7 +155,7 @@ async def test_a_cancel_ends_what_is_open_and_the_callback(manager: TaskManager,
 async def test_a_batch_that_nobody_knows_is_named(manager: TaskManager) -> None:
     batch = manager.batch("nobody")
     for call in (batch.record, batch.wait, batch.seal, batch.cancel):
-        with pytest.raises(UnknownBatchError, match="no batch nobody; one that ended long ago is forgotten"):
+        with pytest.raises(UnknownBatchError, match="no batch nobody; a batch that ended long ago is forgotten"):
             await call()
     with pytest.raises(UnknownBatchError):
         await anext(batch.tasks())

@@ -20,7 +20,7 @@ CANCEL = ("POST", "/batches/{}/cancel")
 HALF, WHOLE = "import-2", "import-1"
 WHY = {"reason": "the wrong file"}
 CANCELED = {"batch": WHOLE, "state": "canceled", "canceled_now": 120}
-UNKNOWN = f"no batch impart-1; one that ended long ago is forgotten; did you mean {WHOLE} or {HALF}?"
+UNKNOWN = f"no batch impart-1; a batch that ended long ago is forgotten; did you mean {WHOLE} or {HALF}?"
 CANCELING = Case(CANCEL_BATCH, WHOLE, ("batches", "cancel", WHOLE, "--yes"), CANCEL, WHY, answers=CANCELED)
 SEALING = Case(SEAL_BATCH, HALF, ("batches", "seal", HALF), SEAL, answers={"sealed_now": True, "sealed_by": "operator"})
 CASES = [

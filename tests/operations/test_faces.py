@@ -251,7 +251,7 @@ async def test_a_lane_that_is_not_there_is_shown_nowhere(redis_settings: RedisSe
 async def test_a_batch_or_a_handler_that_is_not_there_is_shown_nowhere(redis_settings: RedisSettings, cli: Cli) -> None:
     async with site(redis_settings) as here:
         await here.manager.run_tasks([TaskSpec(text="x", name="billing")], batch="import-1")
-        why = "no batch impart-1; one that ended long ago is forgotten; did you mean import-1?"
+        why = "no batch impart-1; a batch that ended long ago is forgotten; did you mean import-1?"
         refused = await anyio.to_thread.run_sync(cli, "batches", "show", "impart-1")
         assert (refused.status, refused.err) == (1, f"supervisor: {why}\n")
         for path in ("/batches/impart-1", "/batches/impart-1/tasks"):

@@ -71,7 +71,9 @@ async def known_batch(store: Store, batch_id: str) -> BatchRecord:
     record = await store.batch(check_batch_id(batch_id))
     if record is None:
         latest = {each.batch_id for each in (await store.batches(LATEST)).batches}
-        raise UnknownBatchError(f"no batch {batch_id}; one that ended long ago is forgotten; {meant(batch_id, latest)}")
+        raise UnknownBatchError(
+            f"no batch {batch_id}; a batch that ended long ago is forgotten; {meant(batch_id, latest)}"
+        )
     return record
 
 

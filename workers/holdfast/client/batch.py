@@ -43,7 +43,7 @@ class Batch:
         """The batch's state and counts now. Raises UnknownBatchError."""
         record = await self._call(self._store.batch, self.id)
         if record is None:
-            raise UnknownBatchError(f"no batch {self.id}; one that ended long ago is forgotten")
+            raise UnknownBatchError(f"no batch {self.id}; a batch that ended long ago is forgotten")
         return record
 
     async def wait(self, timeout: float | None = None) -> BatchRecord:

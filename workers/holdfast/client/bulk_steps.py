@@ -96,7 +96,7 @@ class BulkSteps:
         return await self._call(self._store.search, wanted, TextSearch(text, self._shown), limit, cursor)
 
     async def _carry_out(self, change: BulkChange, tasks: Sequence[TaskRecord]) -> list[_Came]:
-        """Change these tasks; returns one result a task, in the same number but not in the same order."""
+        """Change these tasks; returns one result for each task, after a removal in no particular order."""
         match change.verb:
             case BulkVerb.REMOVE:
                 return await self._remove([task.task_id for task in tasks])

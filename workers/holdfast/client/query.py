@@ -135,7 +135,7 @@ class TaskQueries(RepeatedCalls):
         """The task's record, with or without payloads (its message, history and result). Raises UnknownTaskError."""
         record = await self._call(self._store.get, check_id(task_id), payloads=payloads)
         if record is None:
-            raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
+            raise UnknownTaskError(f"no task {task_id}; a task that ended long ago is forgotten")
         return record
 
     async def list_tasks(

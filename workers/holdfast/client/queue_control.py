@@ -163,7 +163,7 @@ def _ended(states: tuple[State, ...]) -> tuple[State, ...]:
 
 def _not_removed(task_id: str, task: TaskRecord | None) -> HoldfastError:
     if task is None:
-        return UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
+        return UnknownTaskError(f"no task {task_id}; a task that ended long ago is forgotten")
     if task.state in TERMINAL:
         return TaskOpenError(f"task {task_id} cannot be removed yet: tasks that wait for it are being told of its end")
     return TaskOpenError(f"task {task_id} is {task.state} and cannot be removed: cancel it first")
@@ -217,7 +217,7 @@ class TaskControl(TaskQueries):
 
 def _known(task_id: str, state: State | TaskObstacle) -> State:
     if isinstance(state, TaskObstacle):
-        raise UnknownTaskError(f"no task {task_id}; one that ended long ago is forgotten")
+        raise UnknownTaskError(f"no task {task_id}; a task that ended long ago is forgotten")
     return state
 
 
@@ -270,7 +270,7 @@ def checked(answer: RetryAnswer) -> RetryAnswer:
         case Retried.NEW | Retried.AGAIN | Retried.DUE:
             return answer
         case TaskObstacle.UNKNOWN:
-            raise UnknownTaskError(f"no task {answer.task_id}; one that ended long ago is forgotten")
+            raise UnknownTaskError(f"no task {answer.task_id}; a task that ended long ago is forgotten")
         case _:
             why = _REFUSALS.get(answer.word, f"it is {answer.word}")
             raise CannotRetryError(f"task {answer.task_id} cannot be retried: {why}")

@@ -197,10 +197,10 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             text = f"as many messages wait for task {one.task_id} as may (max_pending_messages of the supervisor)"
             return TooManyMessagesError(f"{text}; send it again when some have had their turn")
         case Accepted.UNKNOWN:
-            return UnknownTaskError(f"no task {one.task_id}; one that ended long ago is forgotten")
+            return UnknownTaskError(f"no task {one.task_id}; a task that ended long ago is forgotten")
         case Accepted.NO_PARENT:
             text = f"task {answer.task_id}, after which {one.task_id} is to run, is not known"
-            return UnknownTaskError(f"{text}; submit it first, one that ended long ago is forgotten")
+            return UnknownTaskError(f"{text}; submit it first; a task that ended long ago is forgotten")
         case Accepted.NO_LIST:
             key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
             text = f"lane {shown(one.lane)}: its {key} holds something else than a list"

@@ -98,7 +98,7 @@ class MetricDeltas:
             self._resources[key.resource] = point.time_unix_nano
 
     def _begins(self, key: Key, point: Point) -> bool:
-        """True if this value is a new base, because the counter is new in this process or began again."""
+        """True if this value is a new base: its resource is reported for the first time, or the counter began again."""
         before = self._taken.get(key)
         if before is None:
             return key.resource not in self._resources

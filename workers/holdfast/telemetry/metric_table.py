@@ -2,7 +2,7 @@
 is made from it.
 
 A name has dots, like in OpenTelemetry. The Prometheus name is made from this name and the unit. Every supervisor
-reports the metrics of its host, about its own processes. Of all stewards only one reports the metrics of the queue, so
+reports the metrics of its host, about its own processes. Only one of all stewards reports the metrics of the queue, so
 that a sum over hosts counts nothing twice.
 """
 

@@ -48,8 +48,8 @@ def _of_task(lane: str, task_id: str, operation: Run, size: int) -> dict[str, At
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """An event of the task's trail. `number`: the number of crashes so far, 0 for other events. `due_ms`: the Unix time
-    from which the task may run again."""
+    """An event of the task's trail. `number`: the number of crashes, or of recoveries in a row; 0 for other events.
+    `due_ms`: the Unix time from which the task may run again."""
 
     event: str
     at_ms: int

@@ -152,7 +152,7 @@ class Worker(Provider):
             lanes = tuple(by_occurrence(map(str, self.queue_names())))
             timed = tuple(replace(lane, timeout=self._seconds(lane.name)) for lane in lanes)
         except (InvalidTaskError, ValueError) as error:
-            raise HandlerError(f"{target}: queue_names() or timeout(queue) returned a wrong value: {error}") from None
+            raise HandlerError(f"{target}: queue_names() or timeout(queue) is wrong: {error}") from None
         except BaseException as error:  # border to the user's code
             text = f"{target}: queue_names() or timeout(queue) failed: {summary(error)}"
             raise HandlerError(text, user_traceback(error)) from error
