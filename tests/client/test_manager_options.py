@@ -35,7 +35,7 @@ async def manager(redis_settings: RedisSettings) -> AsyncIterator[TaskManager]:
     ("given", "told"),
     [
         ({"after": "t1"}, "after must be a list of task ids, not 't1'"),
-        ({"after": 7}, "after 7: a list"),
+        ({"after": 7}, "after must be a list of task ids, not 7"),
         ({"after": ["a b"]}, "task_id 'a b'"),
         ({"after": [7]}, "task_id 7"),
         ({"after": ["me"], "task_id": "me"}, "a task cannot wait for itself"),
