@@ -76,8 +76,8 @@ def test_a_change_that_is_not_known_or_not_stopped_is_refused(cli: Cli) -> None:
     [done] = cli("tasks", "bulk", "list", "--json").document["changes"]
     for change_id in ("none", done["change_id"]):
         for verb, why in (
-            ("stop", "no change that runs has this id"),
-            ("go-on", "no change that was stopped has this id"),
+            ("stop", "no running bulk change has this id"),
+            ("go-on", "no stopped bulk change has this id"),
         ):
             answer = cli("tasks", "bulk", verb, change_id)
             assert (answer.status, why in answer.err) == (1, True)

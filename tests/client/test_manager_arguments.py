@@ -49,7 +49,7 @@ def deep(levels: int) -> list[Any]:
         ({"data": math.nan}, "data nan: JSON has no such number"),
         ({"data": Strange()}, "data it: JSON has no Strange"),
         ({"data": {"a": [1, math.inf]}}, "data.a.1 inf"),
-        ({"data": {1: 2}}, "data 1: JSON has only text for keys"),
+        ({"data": {1: 2}}, "data 1: JSON allows only text as a key"),
         ({"data": {"a": b"x"}}, "data.a b'x': JSON has no bytes"),
         ({"data": datetime.now(UTC)}, "JSON has no datetime"),
         ({"data": {"a": {"\ud800": 1}}}, "not Unicode text"),

@@ -218,7 +218,7 @@ def test_wrong_cron_is_refused_with_its_place(text: str, reason: str) -> None:
         ("FREQ=FORTNIGHTLY", "FREQ is 'FORTNIGHTLY'"),
         ("INTERVAL=2", "lacks FREQ"),
         ("FREQ=DAILY;INTERVAL=0", "INTERVAL is '0'"),
-        ("FREQ=DAILY;BYHOUR=25", "BYHOUR is '25', allowed: numbers from 0 to 23"),
+        ("FREQ=DAILY;BYHOUR=25", "BYHOUR is '25'; allowed: numbers from 0 to 23"),
         ("FREQ=DAILY;COUNT=2;UNTIL=20300101", "both COUNT and UNTIL"),
         ("FREQ=DAILY;COUNT=2;COUNT=3", "COUNT twice"),
         ("FREQ=DAILY;BYDAY=1MO", "a number in BYDAY"),

@@ -191,7 +191,7 @@ def test_other_spellings_of_the_same(said: str, plain: str) -> None:
 def test_what_is_refused_names_what_means_the_same(field: int, term: str) -> None:
     """The error names another term. That one is taken, and fires on the values that the refused one means."""
     fields = ["0", "9", "*", "*", "*"]
-    with pytest.raises(InvalidScheduleError, match=rf"field {field} .* is '{re.escape(term)}', ") as told:
+    with pytest.raises(InvalidScheduleError, match=rf"field {field} .* is '{re.escape(term)}': ") as told:
         cron(" ".join([*fields[: field - 1], term, *fields[field:]]))
     instead = str(told.value).rpartition("write ")[2]
     cron(" ".join([*fields[: field - 1], instead, *fields[field:]]))
@@ -223,7 +223,7 @@ def test_what_is_refused_names_what_means_the_same(field: int, term: str) -> Non
         ("0 9 * * L", "SATL for the last Saturday of the month, SAT for each"),
         ("0 9 ?,3 * *", "? stands alone"),
         ("0-0/0 9 * * *", "a step is at least 1"),
-        ("0 9 29W * *", "is '29W', allowed: 1-31, L, LW"),
+        ("0 9 29W * *", "is '29W': allowed are 1-31, L, LW"),
     ],
 )
 def test_what_is_refused_says_what_to_do(text: str, told: str) -> None:

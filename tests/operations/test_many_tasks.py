@@ -83,7 +83,7 @@ async def test_it_is_stopped_and_goes_on_through_each_face(redis_settings: Redis
         await submitted(here, 60)
         change = replace(asked_change(BulkVerb.CANCEL, TaskFilter(), who="w", origin="o"), change_id="c1")
         await here.store.begin_bulk(change)
-        for case, again in ((STOP, "no change that runs"), (GO_ON, "no change that was stopped")):
+        for case, again in ((STOP, "no running bulk change"), (GO_ON, "no stopped bulk change")):
             made = await FACES[face](cli, here, case)
             assert made.refusal == ""
             if case is GO_ON:

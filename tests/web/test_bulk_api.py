@@ -85,7 +85,7 @@ async def test_a_change_is_stopped_and_goes_on_over_the_api(redis_settings: Redi
         stopped = await here.program.post(f"{BULK}/c1/stop")
         assert (stopped.status_code, stopped.json()["state"]) == (200, "stopped")
         again = await here.program.post(f"{BULK}/c1/stop")
-        assert (again.status_code, "no change that runs" in again.json()["detail"]) == (409, True)
+        assert (again.status_code, "no running bulk change" in again.json()["detail"]) == (409, True)
         assert (await here.program.post(f"{BULK}/c1/go-on")).json()["state"] == "running"
         assert ((await ended(here)).changed, await here.manager.count_tasks("canceled")) == (60, 60)
         assert (await here.program.post(f"{BULK}/c1/go-on")).status_code == 409

@@ -287,8 +287,8 @@ async def is_no_generator() -> Pool:
 @pytest.mark.parametrize(
     ("function", "error"),
     [
-        (yields_text, "the lifespan 'yields_text' yields str, which arguments of tasks can be, too"),
-        (yields_dict, "'yields_dict' yields dict, which arguments of tasks can be, too"),
+        (yields_text, "the lifespan 'yields_text' yields str, and arguments of tasks may have this type, too"),
+        (yields_dict, "'yields_dict' yields dict, and arguments of tasks may have this type, too"),
         (yields_something, "'yields_something' does not say what it yields: annotate what it yields, as in"),
         (yields_pool, r"'yields_pool' has parameters that nothing is passed to \(other\)"),
         (yields_unknown, "'yields_unknown': its annotations cannot be looked up .*NotThere"),

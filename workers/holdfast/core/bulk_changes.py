@@ -14,8 +14,8 @@ from holdfast.core.tasks import TaskRecord, Wanted
 PASSES = 10  # of one bulk change, at most
 KEPT = 100  # bulk changes; older ones are dropped
 SILENT_MS = 10_000  # after which a bulk change that runs counts as interrupted
-NOT_RUNNING = "no change that runs has this id: it is done, was stopped before, or is not known"
-NOT_STOPPED = "no change that was stopped has this id: it runs, is done, or is not known"
+NOT_RUNNING = "no running bulk change has this id: the change is done, was stopped before, or is unknown"
+NOT_STOPPED = "no stopped bulk change has this id: the change runs, is done, or is unknown"
 
 
 class BulkVerb(StrEnum):

@@ -32,7 +32,7 @@ def with_parts(message: Message) -> Message:
     if parts is None:
         message["parts"] = _parts_of(message.get("content"))
     elif not _are_objects(parts):
-        raise MessageShapeError("parts of a message is not a list of objects")
+        raise MessageShapeError("the parts of a message are not a list of objects")
     return message
 
 

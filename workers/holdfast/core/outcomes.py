@@ -216,9 +216,9 @@ class ParentResult:
             return f"it has not ended: it is {self.state}"
         if self.size and self.document is None:
             return (
-                f"its result of {self.size} bytes was not read, as the results of the parents of one task are larger "
-                f"than {MOST_PARENT_BYTES >> 20} MiB together: let parents keep large values elsewhere and return "
-                "their address"
+                f"its result of {self.size} bytes was not read, because the results of all parents of the task are "
+                f"larger than {MOST_PARENT_BYTES >> 20} MiB together: let parents keep large values elsewhere and "
+                "return their address"
             )
         if self.state is State.COMPLETED and not self.size:
             return "its result was deleted by another program"

@@ -96,7 +96,7 @@ def _check_container(path: str, value: dict[object, object] | list[object], dept
     for key, item in items:
         if isinstance(value, dict):
             if not isinstance(key, str):
-                raise InvalidTaskError(f"{path} {shown(key)}: JSON has only text for keys")
+                raise InvalidTaskError(f"{path} {shown(key)}: JSON allows only text as a key")
             _check_text(path, key)
         _check(f"{path}.{key}", item, depth)
 

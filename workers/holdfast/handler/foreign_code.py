@@ -28,8 +28,8 @@ from holdfast_config.environment import search_path
 from holdfast_config.file_trust import Stranger, concerns_caller, strangers
 
 REMEDY = (
-    "start it as the user whose code it is, or have root own it (chown -R root); in a container, name the folder in "
-    "HOLDFAST_TRUST_FOLDERS"
+    "start Holdfast as the owner of the code, or make root its owner (chown -R root); in a container, name the folder "
+    "in HOLDFAST_TRUST_FOLDERS"
 )
 
 _NAME = re.compile(r"""[^\s'"`;|&()<>$=]+""")

@@ -44,16 +44,16 @@ def inspect_lifespan(function: Callable[..., Any], types: Collection[Any]) -> Li
     provides = _provided(generator, what)
     if provides in types:
         raise HandlerError(
-            f"{what} yields {type_name(provides)}, as an earlier lifespan does: types are unique, so name one with "
-            "typing.NewType"
+            f"{what} yields {type_name(provides)}, as an earlier lifespan does: types are unique, so make a new type "
+            "for one of the two with typing.NewType"
         )
     parameters = parameters_of(generator, what)
     wanted = injected(parameters, types)
     if unknown := [one.name for one in parameters if one.name not in wanted and one.default is one.empty]:
         names = ", ".join(unknown)
         raise HandlerError(
-            f"{what} has parameters that nothing is passed to ({names}): it may take values of lifespans that were "
-            "registered before it"
+            f"{what} has parameters that nothing is passed to ({names}): a lifespan may take values of lifespans that "
+            "were registered before it; give other parameters a default"
         )
     return Lifespan(generator, what, is_async, provides, wanted)
 
@@ -64,8 +64,8 @@ def _provided(generator: Callable[..., Any], what: str) -> Any:
         returned = get_type_hints(generator, include_extras=True).get("return")
     except Exception as error:
         raise HandlerError(
-            f"{what}: its annotations cannot be looked up ({error}): import their names at run time, not "
-            "for type checkers alone"
+            f"{what}: its annotations cannot be looked up ({error}): import or define their names in the module of the "
+            "lifespan, not only under TYPE_CHECKING"
         ) from None
     if get_origin(returned) not in _GENERATORS:
         raise HandlerError(f"{what} does not say what it yields: {advice}")
@@ -74,7 +74,7 @@ def _provided(generator: Callable[..., Any], what: str) -> Any:
         return None
     if any(each in _OF_ARGUMENTS for each in (provides, get_origin(provides))):
         raise HandlerError(
-            f"{what} yields {type_name(provides)}, which arguments of tasks can be, too: "
-            "yield an object of a class of your own, or name it with typing.NewType"
+            f"{what} yields {type_name(provides)}, and arguments of tasks may have this type, too: "
+            "yield an object of a class of your own, or make a new type with typing.NewType"
         )
     return provides

@@ -119,7 +119,7 @@ class Pauses:
         if self._runner() not in (None, asyncio.current_task()):
             raise StepError(
                 f"task.{call} is called in an asyncio task of its own, as in a task group or in asyncio.gather: "
-                "it ends the run of the handler, so call it in the handler itself, when what runs beside it has ended"
+                "the call ends the run of the handler, so make it in the handler itself, when those tasks have ended"
             )
 
 

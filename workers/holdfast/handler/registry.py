@@ -184,8 +184,9 @@ def _refuse_unknown(functions: Iterable[HandlerFunction]) -> None:
         if unknown := function.signature.unknown:
             listed = "; ".join(f"{name}: {', '.join(names)}" for name, names in sorted(unknown.items()))
             raise HandlerError(
-                f"{function.what} has annotations that cannot be looked up ({listed}): import or define these names in "
-                "its module, not for type checkers alone, or annotate parameters that need no check with Any"
+                f"{function.what}: these annotations cannot be looked up: {listed}. Import or define these names in "
+                "the module of the function, not only under TYPE_CHECKING. Or annotate with Any a parameter that needs "
+                "no check"
             )
 
 
@@ -204,7 +205,9 @@ def settled(handler: Handler, settings: Settings, *, may_choose: bool) -> Settin
     if set(settings.lane_names).isdisjoint(lane.name for lane in handler.lanes):
         if not may_choose:
             named = ",".join(str(lane) for lane in handler.lanes)
-            raise HandlerError(f"{handler.target} takes from lanes that the settings do not name: --lanes '{named}'")
+            raise HandlerError(
+                f"{handler.target} takes from lanes that the settings do not name: set --lanes '{named}'"
+            )
         return settings.model_copy(update={"lanes": handler.lanes})
     return settings.model_copy(update={"lanes": tuple(_timed(lane, handler.lanes) for lane in settings.lanes)})
 

@@ -309,6 +309,6 @@ def _check(parameters: list[inspect.Parameter], required: frozenset[str], what: 
         names = ", ".join(sorted(required))
         raise HandlerError(
             f"{what} has required parameters that nothing is passed to ({names}): "
-            "it may take messages, task, ParentValues, and values of lifespans that stand above it; give "
-            "others a default, or register it by name"
+            "it may take messages, task, ParentValues, and values of lifespans that were registered before it; give "
+            "other parameters a default, or register the handler by name"
         )

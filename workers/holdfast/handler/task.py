@@ -360,8 +360,8 @@ def become_copy(task: Task) -> None:
 def _refusing(call: str) -> Callable[..., NoReturn]:
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise ForkedProcessError(
-            f"task.{call}: this process was forked by the handler, and only the worker can carry it out: give what you "
-            f"have to the handler (a pipe, a queue, the result of a pool), and call task.{call} there"
+            f"task.{call}: this process was forked by the handler, and only the worker can carry out this call: pass "
+            f"your result to the handler (by a pipe, a queue or a pool), and call task.{call} there"
         )
 
     return refuse

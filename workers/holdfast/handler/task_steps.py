@@ -108,7 +108,8 @@ class Steps:
             )
         if self._begun >= MOST_STEPS:
             raise StepError(
-                f"{shown(name)} would be step {self._begun + 1}: a task has at most {MOST_STEPS}; do more in one step"
+                f"{shown(name)} would be step {self._begun + 1}: a task has at most {MOST_STEPS} steps; "
+                "do more in one step"
             )
         self._begun += 1
         return self._begun - 1

@@ -57,8 +57,8 @@ _ASYNCIO = "asyncio.unix_events"  # its handler of all signals that the loop hea
 _OURS = ("holdfast.", "holdfastd.")
 _REPORTERS = ("asyncio.futures", "anyio._backends._asyncio")  # they report the end of a thread to a loop
 _UNREACHABLE = (
-    "a process that a handler has forked cannot use the event loop of its worker, and ends: have it do its work and "
-    "give what it has to the handler (a pipe, a queue, a pool)"
+    "a process that a handler has forked cannot use the event loop of its worker, and ends: let it pass its result to "
+    "the handler (by a pipe, a queue or a pool), and use the event loop there"
 )
 
 copied: list[int] = []  # the pid, in a process that a handler has forked

@@ -64,7 +64,7 @@ def _main_call() -> main_thread.MainCall | None:
 
 # An event loop in its own thread, and an object opened in it, for callers that have no loop.
 
-CLOSED = "it has been closed; make another TaskManager"
+CLOSED = "this TaskManager has been closed; make another one"
 
 
 class BackgroundLoop(Generic[T]):

@@ -149,7 +149,7 @@ def _checked(text: str, name: str) -> Cron:
     try:
         comes = expanded.following(0)
     except CronSimError as error:  # the fields are right, but not together
-        raise InvalidScheduleError(f"cron {text!r}: it never fires: none of these months has such a day") from error
+        raise InvalidScheduleError(f"cron {text!r} never fires: none of these months has such a day") from error
     if comes is None or comes > LATEST:
         raise InvalidScheduleError(f"cron {text!r} never fires: no such day within {_YEARS} years")
     return expanded
@@ -171,9 +171,9 @@ def _plain(text: str) -> str:
         try:
             plain.append(_field(field, said))
         except _RefusedError as refused:
-            remedy = str(refused) or f"allowed: {field.allowed}, *, lists, ranges and /steps"
+            remedy = str(refused) or f"allowed are {field.allowed}, *, lists, ranges and /steps"
             raise InvalidScheduleError(
-                f"cron {text!r}: field {number} ({field.name}) is {_as_written(text, number)!r}, {remedy}"
+                f"cron {text!r}: field {number} ({field.name}) is {_as_written(text, number)!r}: {remedy}"
             ) from None
     return " ".join(plain)
 
@@ -184,7 +184,7 @@ def _as_written(text: str, number: int) -> str:
 
 def _other_name(text: str) -> str:
     length = re.fullmatch(r"@every\s+(\S+)", text, re.IGNORECASE)
-    return f"write every={length[1]!r}, which is no cron" if length else f"there are {', '.join(ALIASES)}"
+    return f"write every={length[1]!r} instead of cron" if length else f"the names are {', '.join(ALIASES)}"
 
 
 def _without_year(fields: list[str]) -> str:

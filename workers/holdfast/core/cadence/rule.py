@@ -206,11 +206,13 @@ def _parts(text: str) -> dict[str, str]:
     for pair in filter(None, text.strip().upper().split(";")):
         name, _, value = pair.partition("=")
         if name not in _SHAPES:
-            raise InvalidScheduleError(f"rule {text!r}: {name!r} is no part of a rule; there are {', '.join(_SHAPES)}")
+            raise InvalidScheduleError(
+                f"rule {text!r}: {name!r} is no part of a rule; the parts are {', '.join(_SHAPES)}"
+            )
         if name in parts:
             raise InvalidScheduleError(f"rule {text!r} names {name} twice")
         if not re.fullmatch(_SHAPES[name], value, re.ASCII) or not _within(name, value):
-            raise InvalidScheduleError(f"rule {text!r}: {name} is {value!r}, allowed: {_allowed(name)}")
+            raise InvalidScheduleError(f"rule {text!r}: {name} is {value!r}; allowed: {_allowed(name)}")
         parts[name] = value
     return parts
 
@@ -240,7 +242,7 @@ def _allowed(name: str) -> str:
 def _count(value: str | None) -> int | None:
     if value is not None and int(value) > MOST:
         raise InvalidScheduleError(
-            f"rule: COUNT is {value}, allowed: {_allowed('COUNT')}; the limit of a schedule has no such bound"
+            f"rule: COUNT is {value}; allowed: {_allowed('COUNT')}; for more runs, set the schedule's limit instead"
         )
     return None if value is None else int(value)
 
@@ -255,7 +257,7 @@ def _until(value: str | None, timezone: str) -> int | None:
             return moment_at(wall + timedelta(days=1), timezone) - 1000
         return moment_at(wall, its_zone)
     except (ValueError, OverflowError) as error:
-        raise InvalidScheduleError(f"rule: UNTIL is {value!r}, allowed: {_allowed('UNTIL')}") from error
+        raise InvalidScheduleError(f"rule: UNTIL is {value!r}; allowed: {_allowed('UNTIL')}") from error
 
 
 def _accepted(rule: Recurrence, text: str) -> Recurrence:
@@ -274,7 +276,7 @@ def _accepted(rule: Recurrence, text: str) -> Recurrence:
     most = 53 if rule.frequency == "YEARLY" and "BYMONTH" not in parts else 5
     if not all(1 <= abs(number) <= most for number in which):
         raise InvalidScheduleError(
-            f"rule {text!r}: BYDAY is {parts['BYDAY']!r}, allowed in front of a day: 1 to {most}, -1 to -{most}"
+            f"rule {text!r}: BYDAY is {parts['BYDAY']!r}: in front of a day, 1 to {most} and -1 to -{most} are allowed"
         )
     if not _has_such_a_day(parts):
         raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
@@ -404,7 +406,7 @@ def _parted(line: str) -> tuple[str, dict[str, str], str]:
         )
     if parameters.get("VALUE", "DATE").upper() not in ("DATE", "DATE-TIME"):
         raise InvalidScheduleError(
-            f"rule line {line[:200]!r}: VALUE is {parameters['VALUE']!r}, allowed: DATE and DATE-TIME"
+            f"rule line {line[:200]!r}: VALUE is {parameters['VALUE']!r}: DATE and DATE-TIME are allowed"
         )
     value = match[3].strip()
     return name, parameters, value if name == "RRULE" else _SPACE_IN_TIME.sub("T", value)

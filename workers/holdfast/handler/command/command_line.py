@@ -72,10 +72,10 @@ def _check_beginning(path: Path, line: str) -> None:
         return
     if beginning.startswith(b"#!"):
         if not os.access(word := _words(beginning)[0], os.X_OK):
-            raise _refusal(line, f"{str(path)!a} names {word!a} as its interpreter, which is not there to run")
+            raise _refusal(line, f"{str(path)!a} names {word!a} as its interpreter, but there is no such program")
     elif not beginning.startswith(_ELF) and b"\0" not in beginning:
         raise _refusal(
-            line, f"{str(path)!a} is a text without a first line that names its interpreter, such as #!/bin/sh"
+            line, f"{str(path)!a} is a text, and its first line names no interpreter: begin it with #!/bin/sh, say"
         )
 
 
