@@ -1,4 +1,4 @@
-"""The watcher process: it asks its parent for a reload when a file changes, and runs until it is told to leave."""
+"""The watcher process: it asks the parent for a reload when a file changes. It runs until the parent ends it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from holdfast.ipc.channel import Beat, BootFailed, Changed, Leave, Ready
 from holdfast.ipc.child_end import ParentLink
 from holdfast_config.standard_error import STREAM
 
-# The arguments that a watcher is started with.
+# The arguments with which a watcher is started.
 
 CODE = ".py"
-# Folders of tools, which write Python files that no handler imports.
+# Folders into which tools write. Changes in them need no reload.
 SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
 @dataclass(frozen=True, slots=True)
 class WatcherSpec:
-    """`folder` is watched with its subfolders; `files` are settings files, wherever they are."""
+    """The paths to watch: Python files in `folder` and its subfolders, and the settings files `files` in any folder."""
 
     folder: Path
     files: Collection[Path] = ()
@@ -51,19 +51,19 @@ class WatcherSpec:
 
     @classmethod
     def of(cls, folder: Path, files: Collection[Path]) -> WatcherSpec:
-        """A spec with the paths as the kernel reports them."""
+        """A spec with all symbolic links in the paths resolved. The kernel reports changes by these paths."""
         return cls(folder.resolve(), frozenset(Path(os.path.realpath(file)) for file in files))
 
 
 BEAT_EVERY = 1.0  # seconds
-NAMED = 20  # changed files in one message
+NAMED = 20  # changed files that one message names
 SAY_GOODBYE = 1.0  # seconds for the last message to reach the parent
 
 _log = structlog.get_logger("holdfast.watcher")
 
 
 def run(spec: WatcherSpec, channel: socket.socket) -> int:
-    """Watch until told to leave, or until the parent is gone; returns the exit status."""
+    """Watch until the parent asks this process to leave, or is gone. Returns the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
         return anyio.run(FileWatcher(spec, ParentLink(channel)).live)
@@ -92,7 +92,7 @@ class FileWatcher:
             pass
         if message is None:
             self._code = ChildExit.ORPHANED
-        self._enough.set()  # the library waits in a thread, which notices a cancellation seconds later
+        self._enough.set()  # ends the library's thread at once; it would notice the cancellation only seconds later
         scope.cancel()
 
     async def _watch(self, scope: CancelScope) -> None:
@@ -108,15 +108,16 @@ class FileWatcher:
         def wants(_: object, path: str) -> bool:
             return self.spec.wants(Path(path))
 
-        self.spec.folder.stat()  # the library passes over a missing folder and one that it may not read
-        library: Any = importlib.import_module("watchfiles")  # an extra, needed only with --reload
+        self.spec.folder.stat()  # raises OSError for a missing folder, which the library would ignore
+        library: Any = importlib.import_module("watchfiles")  # installed with an extra, and needed only with --reload
         changes: AsyncIterator[set[tuple[object, str]]] = library.awatch(
             *self.spec.roots, watch_filter=wants, stop_event=self._enough, ignore_permission_denied=True
         )
         return changes
 
     async def _report(self) -> None:
-        """Report ready and then heartbeats. It starts after `_watch`, which by then watches all files or has failed."""
+        """Report ready, then a heartbeat every second. `_watch` starts first: by now it watches all files or has
+        failed."""
         if self._code is ChildExit.OK:
             self.link.send(Ready())
         while True:

@@ -226,7 +226,7 @@ def test_a_user_that_cannot_be_is_one_line(short_path: Path, words: tuple[str, .
         ("certificate", "other", "--web-key-file {folder}/other: not a certificate with its key in PEM"),
         ("certificate", "locked", "has no password"),
         ("junk", "key", "--web-cert-file {folder}/junk and --web-key-file {folder}/key: not a certificate"),
-        ("", "key", "--web-key-file {folder}/key: it is the key of no certificate"),
+        ("", "key", "--web-key-file {folder}/key: no certificate is set for this key"),
         ("folder", "key", "--web-cert-file {folder}/folder: cannot be read: Is a directory"),
     ],
 )

@@ -1,5 +1,5 @@
-"""The names that `Host` may have in a request to a server of this host. Any other name may be DNS rebinding: a foreign
-site points its own name at our address, and so lets a browser here read our pages for it."""
+"""The names that the Host header of a request may have. Any other name may be an attack by DNS rebinding: a foreign
+site points its own name at this server's address, so that a browser reads this server's pages for the site."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _FORM = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@\[\]%]+)(:[0-9]{0,5})?")  # o
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """`names` are allowed, and so are localhost and all numeric addresses, because no site can choose these as its
-    name."""
+    """The allowed names: `names`, localhost, and all numeric addresses. A foreign site cannot choose localhost or a
+    number as its name."""
 
     names: Collection[str] = ()
 
@@ -26,12 +26,12 @@ class AllowedHosts:
         return cls(frozenset(filter(None, (settings.web_hosts or "").split(","))))
 
     def allows(self, host: str) -> bool:
-        """`host`: the Host header, with or without a port."""
+        """True if this Host header is allowed, with or without a port."""
         name = _without_port(host).lower() if _FORM.fullmatch(host) else ""
         return name == LOOPBACK or name in self.names or _is_numeric(name)
 
     def is_named(self, host: str) -> bool:
-        """True for a name of the settings, under which a proxy serves the pages."""
+        """True if the Host header is a name of the settings. A proxy serves the pages under such a name."""
         return _without_port(host).lower() in self.names
 
 

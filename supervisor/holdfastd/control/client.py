@@ -1,4 +1,4 @@
-"""Sends requests to the supervisor of a runtime folder, for commands: blocking, with a timeout on every wait."""
+"""Sends requests of commands to the supervisor of a runtime folder. The calls block, but every wait has a timeout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast_config import service_folders
 from holdfastd.control import socket_protocol as protocol
 from holdfastd.control.socket_protocol import LONGEST_ANSWER, Ask, ControlError, FirstAnswer, SupervisorStatus, encode
 
-ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless it is stopped
+ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless a signal has stopped it
 CHUNK = 1 << 20  # bytes
 
 _CLOSED = "the supervisor closed the connection without an answer: it may be ending, or too many ask it"
@@ -42,7 +42,8 @@ class AnswerStatus(msgspec.Struct, frozen=True):
 
 
 def ask(runtime_dir: Path, request: Ask[FirstAnswer], timeout: float = ANSWER_TIMEOUT) -> FirstAnswer:
-    """The supervisor's answer. NotRunningError if nobody listens there, ControlError if refused or late."""
+    """The supervisor's answer to this request. Raises NotRunningError if no supervisor listens there, ControlError if
+    it refuses the request or does not answer within `timeout` seconds."""
     with _connection(runtime_dir, timeout) as stream:
         stream.sendall(encode(request))
         line = _Answers(stream).first(timeout)
@@ -51,11 +52,11 @@ def ask(runtime_dir: Path, request: Ask[FirstAnswer], timeout: float = ANSWER_TI
 
 
 def stop(runtime_dir: Path, wait: float | None, *, now: bool = False) -> int | None:
-    """Ask the supervisor to stop and wait until it has ended, at most `wait` seconds (None: without limit). `now`: its
-    tasks are canceled.
+    """Ask the supervisor to stop, and wait at most `wait` seconds until it has ended (None: without limit). `now`: the
+    supervisor cancels its tasks.
 
-    Its exit status; None if it has not ended by then. A supervisor that ends without an answer was killed meanwhile:
-    that counts as failed. Errors as for `ask`.
+    Returns the supervisor's exit status; None if it has not ended within this time. A supervisor that ends without an
+    answer was killed: the status is then that of a failure. Errors as for `ask`.
     """
     last = _end_of(runtime_dir, protocol.AskStop(now), wait)
     if last is None:
@@ -64,9 +65,10 @@ def stop(runtime_dir: Path, wait: float | None, *, now: bool = False) -> int | N
 
 
 def reload(runtime_dir: Path, wait: float | None) -> protocol.ReloadResult | None:
-    """Ask the supervisor to reload and wait for the result, at most `wait` seconds (None: without limit).
+    """Ask the supervisor to reload, and wait at most `wait` seconds for the result (None: without limit).
 
-    The result; None if the reload has not ended by then. Errors as for `ask`; ControlError if the supervisor ends.
+    Returns the result; None if the reload has not ended within this time. Errors as for `ask`; ControlError if the
+    supervisor ends first.
     """
     last = _end_of(runtime_dir, protocol.AskReload(wait=True), wait)
     if last is None:
@@ -77,8 +79,8 @@ def reload(runtime_dir: Path, wait: float | None) -> protocol.ReloadResult | Non
 
 
 def _end_of(runtime_dir: Path, request: Ask[protocol.Begun], wait: float | None) -> bytes | None:
-    """The last line, after a first one has confirmed the request: None if it does not come in time, empty if the
-    connection ends without it."""
+    """The second and last answer to a request whose first answer confirms it. None if it does not come within `wait`
+    seconds; empty if the connection ends without it."""
     with _connection(runtime_dir, ANSWER_TIMEOUT) as stream:
         stream.sendall(encode(request))
         answers = _Answers(stream)
@@ -116,23 +118,24 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
 
 
 class _Answers:
-    """The answers on a connection, one on each line. They are not trusted: any user who could make the socket may
-    listen there."""
+    """The answers on a connection, one on each line. They are not trusted, because another user may have made the
+    socket and listen there."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
         self._received = b""
 
     def first(self, within: float) -> bytes:
-        """The answer to a request. Raises ControlError if the connection ends without it, else as `next`."""
+        """The first answer to a request. Raises ControlError if the connection ends without it; other errors as for
+        `next`."""
         line = self.next(within)
         if not line:
             raise ControlError(_CLOSED)
         return line
 
     def next(self, within: float | None) -> bytes:
-        """The next answer; empty if the connection ends without it. Raises TimeoutError, ConnectionError, and
-        ControlError for one that is too long."""
+        """The next answer; empty if the connection ends without it. Raises TimeoutError, ConnectionError; ControlError
+        if the answer is too long."""
         until = math.inf if within is None else time.monotonic() + within
         while b"\n" not in self._received:
             if len(self._received) > LONGEST_ANSWER:
@@ -161,12 +164,12 @@ def _read(line: bytes, kind: type[T]) -> T:
         raise ControlError(f"the supervisor's answer cannot be read ({error}): is it of another version?") from error
 
 
-# Asks a supervisor for its status on the event loop, for callers that go on without an answer.
+# Asks a supervisor for its status from an event loop, for callers that need no answer to go on.
 
 
 async def status_or_none(runtime_dir: Path, timeout: float) -> SupervisorStatus | None:
-    """The status of the supervisor of this runtime folder. None if none runs, this user may not ask it, or it does not
-    answer within `timeout` seconds."""
+    """The status of the supervisor of this runtime folder. None if no supervisor runs there, if this user may not ask
+    it, or if it does not answer within `timeout` seconds."""
     try:
         return await anyio.to_thread.run_sync(ask, runtime_dir, protocol.AskStatus(), timeout, abandon_on_cancel=True)
     except (ControlError, OSError):

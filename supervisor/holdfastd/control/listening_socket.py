@@ -1,5 +1,5 @@
-"""A socket on which a child serves HTTP. The supervisor opens it before its first fork and keeps it: a taken port ends
-the start, and a new child goes on with the same socket.
+"""A socket on which a child serves HTTP. The supervisor opens it before its first fork and keeps it open. So a port
+that is in use ends the start at once, and a new child goes on with the same socket.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.exits import Exit
 from holdfast_config.addresses import LISTEN_UNIX, ListenAddress, parse_listen
 from holdfastd.core.commands import Announce
 
-BACKLOG = 2048  # clients that wait to be accepted, also while no child does; the kernel may allow fewer
+BACKLOG = 2048  # clients that may wait to be accepted, also while no child lives; the kernel may allow fewer
 
 _MEND = {
     errno.EADDRINUSE: (Exit.CONFIG, "another process has it: end that one, or choose another port (0: any free one)"),
@@ -32,7 +32,7 @@ _LIVE = (Exit.CONFIG, "another process listens on it: end that one, or choose an
 
 
 class ListenError(HoldfastError):
-    """Nothing can be served at this address. `code`: the exit status of the service."""
+    """The supervisor cannot listen at this address. `code`: the exit status of the service."""
 
     def __init__(self, service: ServedService, address: str, why: str, end: tuple[Exit, str]) -> None:
         self.code, mend = end
@@ -41,7 +41,8 @@ class ListenError(HoldfastError):
 
 @dataclass(frozen=True, slots=True)
 class ServedService:
-    """`name` in announcements; `option` that sets the address; `path` of its first page."""
+    """A service that is served over HTTP. `name`: its name in announcements; `option`: the option that sets the
+    address; `path`: the path of its first page."""
 
     name: str
     option: str
@@ -53,7 +54,8 @@ DASHBOARD = ServedService("dashboard", "--web", "/")
 
 
 class ListeningSocket:
-    """`address` as in the settings; None: nothing is served. With `has_tls` the announced URL begins with https."""
+    """The socket of one service. `address`: as in the settings; None: nothing is served. With `has_tls` the announced
+    URL begins with https."""
 
     def __init__(self, address: str | None = None, service: ServedService = METRICS, *, has_tls: bool = False) -> None:
         self._scheme = "https" if has_tls else "http"
@@ -63,12 +65,12 @@ class ListeningSocket:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """The descriptors that the child keeps."""
+        """The descriptors that the child must keep open."""
         return () if self.listener is None else (self.listener.fileno(),)
 
     @contextmanager
     def opened(self, announce: Announce) -> Generator[socket.socket | None]:
-        """Listen while the block runs, and announce where. Raises ListenError."""
+        """A context manager that listens while its block runs, and announces the URL. Raises ListenError."""
         if url := self.open():
             announce(f"{self._service.name} at {url}")
         try:
@@ -77,7 +79,8 @@ class ListeningSocket:
             self.close()
 
     def open(self) -> str:
-        """Listen; the URL for people, with the port that was chosen, or empty. Raises ListenError."""
+        """Start to listen. Returns the URL for people, with the actual port; empty if nothing is served. Raises
+        ListenError."""
         if self._address is None:
             return ""
         try:
@@ -90,7 +93,7 @@ class ListeningSocket:
         return self._shown(self._address, self.listener)
 
     def close(self) -> None:
-        """Stop listening; the file of a unix socket is removed."""
+        """Stop to listen, and remove the file of a unix socket."""
         if self.listener is None or self._address is None:
             return
         self.listener.close()
@@ -107,7 +110,8 @@ class ListeningSocket:
         return _opened(socket.socket(family, kind, number), place)
 
     def _bound_to_path(self, path: Path) -> socket.socket:
-        """A socket like the control socket. One that a killed supervisor left is replaced."""
+        """A unix socket with the permissions of the control socket. It replaces the file that a killed supervisor has
+        left."""
         if path.is_socket():
             if _is_live(path):
                 raise self._error(os.strerror(errno.EADDRINUSE), _LIVE)
@@ -127,7 +131,7 @@ class ListeningSocket:
 
 
 def bound_to_path(path: Path) -> socket.socket:
-    """A socket at this path, for the owner and its group."""
+    """A unix socket at this path, to which the owner and its group may connect."""
     before = os.umask(0o117)
     try:
         return _opened(socket.socket(socket.AF_UNIX), str(path))
@@ -139,7 +143,7 @@ def _opened(listener: socket.socket, place: object) -> socket.socket:
     try:
         if listener.family != socket.AF_UNIX:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)  # type: ignore[arg-type]  # as getaddrinfo gives it
+        listener.bind(place)  # type: ignore[arg-type]  # an address in the form of getaddrinfo
     except OSError:
         listener.close()
         raise
@@ -156,16 +160,16 @@ def _is_live(path: Path) -> bool:
     return False
 
 
-# A non-blocking stream socket that carries lines, with limits in both directions: no peer can block the parent or fill
-# its memory.
+# A non-blocking stream socket that carries lines. Limits in both directions keep a peer from blocking the parent or
+# filling its memory.
 
 CHUNK = 1 << 16
-READS = 16  # chunks in one go, so that a flood from one peer does not keep the others waiting
+READS = 16  # chunks read in one call, so that the others need not wait for a peer that sends much
 
 
 class LineSocket:
-    """`ended`: the peer will send no more. `overrun`: the peer sent a line longer than `longest` bytes, which was
-    dropped."""
+    """One connection. `ended`: the peer will send no more. `overrun`: the peer has sent a line longer than `longest`
+    bytes, which was dropped. At most `most_unsent` bytes wait to be sent."""
 
     def __init__(self, stream: socket.socket, longest: int, most_unsent: int) -> None:
         stream.setblocking(False)
@@ -179,11 +183,11 @@ class LineSocket:
 
     @property
     def is_pending(self) -> bool:
-        """True if sent lines wait for the peer to read."""
+        """True if lines wait to be sent until the peer reads."""
         return bool(self._unsent)
 
     def receive(self) -> list[bytes]:
-        """The complete lines that have arrived, without their line ends; never waits."""
+        """Read the complete lines that have arrived, without their line ends. This never waits."""
         lines: list[bytes] = []
         for _ in range(READS):
             chunk = self._chunk()
@@ -195,8 +199,8 @@ class LineSocket:
         return lines
 
     def receive_one(self) -> bytes | None:
-        """The first complete line, without its line end, or None; never waits. The rest stays in the socket, so that
-        the loop finds the descriptor ready again."""
+        """Read the first complete line, without its line end; None if there is none yet. This never waits. Further
+        lines stay in the socket, so that the loop finds the descriptor ready again."""
         text, end, _ = self._chunk(flags=socket.MSG_PEEK).partition(b"\n")
         if text or end:
             self._chunk(len(text + end))
@@ -208,7 +212,8 @@ class LineSocket:
         return line
 
     def send(self, line: bytes) -> bool:
-        """Send a line, or keep it until the peer reads; False, and nothing is kept, if too much waits already."""
+        """Send a line, or keep it until the peer reads. False if too many bytes wait already; the line is then
+        dropped."""
         if len(self._unsent) + len(line) > self._most_unsent:
             return False
         self._unsent += line
@@ -216,7 +221,7 @@ class LineSocket:
         return True
 
     def flush(self) -> None:
-        """Send waiting lines, as far as the peer takes them now."""
+        """Send waiting lines, until the peer takes no more."""
         try:
             while self._unsent:
                 del self._unsent[: self.stream.send(self._unsent)]

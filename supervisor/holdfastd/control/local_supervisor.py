@@ -1,4 +1,6 @@
-"""The supervisor of this host that serves the queue: its processes, and the orders that only it can carry out."""
+"""The supervisor on this host that serves the queue: finds it, and sends it orders that only a supervisor can carry
+out (scale, stacks).
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ from holdfastd.control.socket_protocol import ControlError, ProcessStatus, Super
 
 ANSWER_TIMEOUT = 1.0  # seconds
 WRITTEN_WITHIN = 5.0  # seconds for a worker to write its stacks
-QUIET = 0.1  # seconds without another line, after which the stacks are taken for whole
+QUIET = 0.1  # seconds: if no other line comes within this time, the stacks are complete
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A supervisor that answers in this runtime folder."""
+    """A supervisor that has answered. `folder`: its runtime folder; `status`: its answer."""
 
     folder: Path
     status: SupervisorStatus
 
     def process(self, incarnation: str) -> ProcessStatus:
-        """Its worker of this name. Raises ControlError."""
+        """Its worker with this incarnation. Raises ControlError if it has none."""
         for each in self.status.processes:
             if each.incarnation == incarnation:
                 return each
@@ -37,14 +39,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class LocalSupervisor:
-    """Finds the supervisor again at each call, because it may be started and ended meanwhile. `folder`: where it is to
-    scale, whatever queue is served there; None: where the queue is served."""
+    """The supervisor on this host. Each call looks for it again, because it may start or end at any time. `folder`:
+    the runtime folder of the supervisor to scale, whatever queue it serves. None: the supervisor of this queue."""
 
     settings: Settings
     folder: Path | None = None
 
     async def find(self) -> Found | None:
-        """The supervisor of this host that serves this queue of this store; None if none answers."""
+        """The supervisor on this host that serves this queue in this store; None if none answers."""
         for folder in self._folders():
             status = await status_or_none(folder, ANSWER_TIMEOUT)
             if status is not None and self._serves_the_queue(status):
@@ -52,12 +54,12 @@ class LocalSupervisor:
         return None
 
     async def scale(self, workers: int) -> int:
-        """The new number of workers. Raises ControlError."""
+        """Set the number of workers; returns the new number. Raises ControlError."""
         folder = self.folder or (await self._found()).folder
         return (await asyncio.to_thread(ask, folder, protocol.AskScale(workers))).target
 
     async def serves_another(self) -> bool:
-        """True if the supervisor of `folder` says that it serves another queue, or that of another store."""
+        """True if the supervisor of `folder` answers that it serves another queue, or another store."""
         status = await status_or_none(self.folder, ANSWER_TIMEOUT) if self.folder else None
         return status is not None and not self._serves_the_queue(status)
 
@@ -70,7 +72,7 @@ class LocalSupervisor:
         await _whole(path)
 
     async def stacks(self, incarnation: str) -> str:
-        """The stacks that a worker wrote last, empty if it has not. Raises ControlError."""
+        """The stacks that a worker has written last; empty if it has written none. Raises ControlError."""
         return stack_file.read(_stack_file((await self._found()).process(incarnation).pid))
 
     async def _found(self) -> Found:
@@ -99,7 +101,7 @@ def _stack_file(pid: int) -> Path:
 
 
 async def _whole(path: Path) -> None:
-    """Wait until the stacks are there and nothing more comes."""
+    """Wait until the file contains stacks and no longer grows. Raises ControlError."""
     until, size = time.monotonic() + WRITTEN_WITHIN, 0
     while time.monotonic() < until:
         await asyncio.sleep(QUIET)

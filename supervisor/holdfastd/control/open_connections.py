@@ -1,16 +1,16 @@
-"""Bounds the connections of strangers, so that none of them takes all places or all descriptors of a process.
+"""Limits the connections of clients, so that no client takes all places or all descriptors of a process.
 
-A connection counts from its accept to its end, and is one of three:
+A connection counts from its accept to its end. It is in one of three states:
 
-- half: its handshake or its request is not complete. The number of half ones of an address is limited: one more ends
-  the oldest of them.
+- half: its handshake or its request is not complete. An address may have a limited number of half connections. One more
+  ends the oldest of them.
 - idle: it waits for its next request, or for its client to read the answer.
-- answering: a complete request of it is being answered. Such a connection is never ended here.
+- answering: the process answers a complete request. Such a connection is never ended here.
 
-When all places are taken, a newcomer ends another connection: a half one before an idle one, of the address with the
-most of them, the oldest first. So a client that sends its requests at once is served, even if attackers share its
-address. A declared proxy and the users of a unix socket stand for many clients: the number of their half connections
-has no limit, and they give way last.
+If all places are taken, a new connection ends another one. Half connections end before idle ones. Among these the
+address with the most connections loses its oldest one. So a client that sends its requests at once is served, even if
+attackers share its address. The proxy of the settings, and the users of a unix socket, stand for many clients. The
+number of their half connections has no limit, and their connections are ended last.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ import structlog
 from holdfast_config.addresses import TrustedProxy, customer_of
 from holdfastd.control import server
 
-MOST_HALF = 64  # of one address
-MOST = 4000  # in all; fewer where the process may open few files
-_KEPT = 100  # files that the process needs for itself: its store, its log
+MOST_HALF = 64  # half connections of one address
+MOST = 4000  # connections in all; fewer if the process may open only few files
+_KEPT = 100  # files that the process needs for itself, for example for its store and its log
 
 Peer: TypeAlias = str | int
-"""The address of a client; for one of a unix socket the id of its user."""
+"""The address of a client. For a client of a unix socket it is the user's id."""
 
 
 @dataclass(slots=True, eq=False)
 class Share:
-    """The connections of one address, the oldest first. `is_many`: it stands for many clients."""
+    """The connections of one address, the oldest first. `is_many`: the address stands for many clients."""
 
     name: Peer
     is_many: bool
@@ -49,8 +49,8 @@ class Share:
 
 @dataclass(slots=True, eq=False)
 class OpenConnection:
-    """`end()` ends it at once. `since`: the number of its last change to half or idle, for the order of age. `is_over`:
-    it does not count any more, because it has ended or must end."""
+    """One connection. `end()` ends it at once. `since`: a number that grows with each change to half or idle, for the
+    order of age. `is_over`: it no longer counts, because it has ended or must end."""
 
     share: Share
     end: Callable[[], object]
@@ -69,12 +69,14 @@ class OpenConnections:
 
     @classmethod
     def bounded(cls, proxy: TrustedProxy | None = None) -> OpenConnections:
-        """As many places as this process may open files, without those that it needs for itself."""
+        """With as many places as this process may open files, apart from the files that it needs for itself; at most
+        MOST."""
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return cls(MOST if files < 0 else min(MOST, max(files - _KEPT, files // 4)), proxy)
 
     def begin(self, peer: Peer, end: Callable[[], object]) -> OpenConnection | None:
-        """Count a new connection; None if all places are taken by requests that are being answered."""
+        """Count a new connection, which is half. If all places are taken, end another one for it. Returns None if all
+        connections are answering."""
         while self.number >= self.most:
             if not self.give_way():
                 return None
@@ -88,22 +90,22 @@ class OpenConnections:
         return connection
 
     def half(self, connection: OpenConnection) -> None:
-        """Note that a request of it has begun to arrive."""
+        """Note that a request has begun to arrive on this connection."""
         share = connection.share
         self._become(connection, share.half)
         if not share.is_many and len(share.half) > self.most_half:
             self._cut(next(iter(share.half)))
 
     def idle(self, connection: OpenConnection) -> None:
-        """Note that its request was answered, or its client reads nothing."""
+        """Note that the request of this connection was answered, or that its client does not read the answer."""
         self._become(connection, connection.share.idle)
 
     def answering(self, connection: OpenConnection) -> None:
-        """Note that its request is complete, or its client reads again."""
+        """Note that a request of this connection is complete, or that its client reads again."""
         self._become(connection, None)
 
     def over(self, connection: OpenConnection) -> None:
-        """Note that it has ended, by itself or not."""
+        """Note that this connection has ended, by itself or because it was ended."""
         if connection.is_over:
             return
         self._become(connection, None)
@@ -114,7 +116,7 @@ class OpenConnections:
             del self._shares[connection.share.name]
 
     def give_way(self) -> bool:
-        """End the connection that must give way; False if there is none."""
+        """End one connection to make room, by the order above. False if none can be ended."""
         strangers = [share for share in self._shares.values() if not share.is_many]
         others = [share for share in self._shares.values() if share.is_many]
         for shares in (strangers, others):
@@ -138,27 +140,28 @@ class OpenConnections:
 
 
 def _first_of_most(held: Iterable[dict[OpenConnection, None]]) -> OpenConnection | None:
-    """The first connection of the address that has the most; of several such addresses, the one with the oldest
-    connection."""
+    """The first connection of the address with the most connections. If several addresses have the most, the oldest
+    connection among their first ones."""
     most = max(map(len, held := list(held)), default=0)
     firsts = [next(iter(each)) for each in held if each and len(each) == most]
     return min(firsts, key=lambda first: first.since, default=None)
 
 
-# Accepts the connections of a listening socket, each counted before anything is read of it.
+# Accepts the connections of a listening socket. A connection counts before anything is read from it.
 #
-# The servers of asyncio and uvloop tell of a connection only when its TLS handshake has ended. When no descriptor is
-# left, uvloop turns away all who wait, honest clients among them, and asyncio logs an error for each.
+# The servers of asyncio and uvloop cannot do this: they report a connection only after its TLS handshake. If no
+# descriptor is left, uvloop drops all waiting clients, and asyncio logs an error for each of them.
 
-AT_ONCE = 16  # accepted in a turn of the loop: those that gave way to them have ended before the next turn
-PAUSE = 0.1  # seconds without looking for clients after none could be accepted
+AT_ONCE = 16  # connections accepted in a turn of the loop; those that they have ended are gone before the next turn
+PAUSE = 0.1  # seconds without accepting clients after an error of the accept
 
 _log = structlog.get_logger("holdfast.connections")
 
 
 class AcceptLoop:
-    """`connect` serves an accepted socket, or begins to. A connection is over if that fails, for example in a
-    handshake. Otherwise its server sets `connection.end`, and reports when it is over."""
+    """Accepts clients until it is closed. `connect` begins to serve an accepted socket. If `connect` fails, for example
+    in the handshake, the connection is over. Otherwise the server sets `connection.end`, and calls `over` at its
+    end."""
 
     def __init__(
         self,
@@ -174,7 +177,7 @@ class AcceptLoop:
         self._watch()
 
     def close(self) -> None:
-        """Accept no more. Connections that are not served yet end."""
+        """Accept no more clients, and end connections that are not served yet."""
         self._loop.remove_reader(self._listener)
         if self._resume is not None:
             self._resume.cancel()
@@ -192,9 +195,9 @@ class AcceptLoop:
         for _ in range(AT_ONCE):
             try:
                 stream, address = self._listener.accept()
-            except (BlockingIOError, InterruptedError):  # nobody waits any more
+            except (BlockingIOError, InterruptedError):  # no client waits any more
                 return
-            except ConnectionAbortedError:  # that one is gone again
+            except ConnectionAbortedError:  # this client is gone already
                 continue
             except OSError as error:
                 self._look_away(error)
@@ -202,7 +205,8 @@ class AcceptLoop:
             self._take(stream, server.peer(stream) if stream.family == socket.AF_UNIX else str(address[0]))
 
     def _look_away(self, error: OSError) -> None:
-        """Called if no descriptor or memory is left: make room, and wait until there is some, without spinning."""
+        """Make room if no descriptor or memory is left. Then accept no client for PAUSE, so that the loop does not
+        spin."""
         _log.warning("no connection can be accepted: it is tried again in a moment", error=error.strerror)
         self._connections.give_way()
         self._loop.remove_reader(self._listener)
@@ -224,7 +228,7 @@ class AcceptLoop:
         except asyncio.CancelledError:
             self._connections.over(connection)
             raise
-        except OSError:  # the client is gone, or its handshake failed or took too long
+        except OSError:  # the client is gone, or the handshake failed or took too long
             self._connections.over(connection)
         except Exception:
             _log.exception("a connection cannot be served: it is dropped")
@@ -232,6 +236,6 @@ class AcceptLoop:
 
 
 def _hang_up(stream: socket.socket) -> None:
-    """End a connection that no protocol serves yet. Its transport has the descriptor and sees the end."""
+    """End a connection that no protocol serves yet. The transport owns the descriptor, and notices the end."""
     with contextlib.suppress(OSError):
         stream.shutdown(socket.SHUT_RDWR)

@@ -17,13 +17,13 @@ from holdfastd.core import quarantine
 from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind
 from holdfastd.core.view import Death, View
 
-NAMED = 8  # tasks shown of each death
+NAMED = 8  # tasks that the report names for one death
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """`cpu_percent` of one core since the last measurement (at first: since its start), `memory_bytes` resident;
-    `cpu_seconds` since its start. None: could not be measured."""
+    """The resources that a process uses. `cpu_percent`: of one core, since the last measurement (the first time: since
+    the start of the process). `memory_bytes`: resident memory. `cpu_seconds`: since the start. None: not measured."""
 
     cpu_percent: float | None = None
     memory_bytes: int | None = None
@@ -32,7 +32,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time of a report: monotonic `now`, the same instant as unix time, and the start of the parent."""
+    """The time of a report: `now` in monotonic seconds, `wall` as Unix time, and `began`, the monotonic start of the
+    parent."""
 
     now: float
     wall: float
@@ -40,7 +41,8 @@ class Moment:
 
 
 def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: Moment) -> SupervisorStatus:
-    """The status; `usage` by pid, as far as it could be measured. The process id is added to `store`."""
+    """The answer to AskStatus. `usage`: by pid, as far as it could be measured. `store`: without its process id, which
+    this adds."""
     children = sorted(view.children(), key=_place)
     return SupervisorStatus(
         version=installed(),
@@ -77,7 +79,7 @@ def state(view: View) -> str:
 
 
 def degraded(view: View) -> str:
-    """The reason why the service is impaired, as a child reported it; empty if it is not."""
+    """The reason why the service is impaired, as one of its children has reported it; empty if it is not."""
     if reason := next((child.degraded for child in view.children() if child.degraded), ""):
         return reason
     for slot, kind in ((STORE, ChildKind.STORE), (STEWARD, ChildKind.STEWARD)):
@@ -134,12 +136,13 @@ def _death(death: Death, moment: Moment) -> DeathStatus:
 
 # Asks the supervisor that runs in a runtime folder for its status, or finds the reason why there is none.
 
-ANSWER_TIMEOUT = 3.0  # seconds: the parent answers at once
+ANSWER_TIMEOUT = 3.0  # seconds: a parent that works answers at once
 
 
 @dataclass(frozen=True, slots=True)
 class RunningInfo:
-    """The `status` of a supervisor that answers; else the reason why none does, and True if none runs (`absent`)."""
+    """The answer about a runtime folder. `status`: that of the supervisor; None if none answers. `reason`: why none
+    answers. `absent`: no supervisor runs there."""
 
     status: SupervisorStatus | None
     reason: str = ""
@@ -147,7 +150,7 @@ class RunningInfo:
 
 
 def look(folder: ServiceFolder) -> RunningInfo:
-    """Asks the supervisor of a runtime folder for its status."""
+    """Ask the supervisor of this runtime folder for its status."""
     try:
         return RunningInfo(ask(folder.check(), protocol.AskStatus(), ANSWER_TIMEOUT))
     except OSError as error:

@@ -1,8 +1,9 @@
 """Serves the control socket from the parent's event loop.
 
-In a turn of the loop each client gets one answer at most; equal requests share one answer. A client's next request is
-read once its last answer is sent. So a client that sends endless requests, or does not read, blocks nobody; it only
-costs a descriptor for a while. A request that this process fails at is the end of its client, and of nobody else.
+In one turn of the loop a client gets at most one answer, and equal requests share one answer. The server reads a
+client's next request when it has sent the last answer. So a client that sends endless requests, or does not read,
+blocks nobody. It only costs a descriptor for a while. If a request causes an error here, only the client that sent it
+is dropped.
 """
 
 from __future__ import annotations
@@ -34,30 +35,31 @@ from holdfastd.control.socket_protocol import (
     encode,
 )
 
-# Decides which requests a user of the control socket may send: all for root and the service's user, some for its group.
+# Decides which requests a user may send: root and the service's user all, members of the service's group some.
 
 ROOT = 0
 NOBODY = -1
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
-_MORE_VERBS = {"status": ("workers", "stop")}  # `workers --deaths` and `stop` begin with it
+_MORE_VERBS = {"status": ("workers", "stop")}  # the commands `workers --deaths` and `stop` first send a status request
 
 
 def peer(stream: socket.socket) -> int:
-    """The user id of the connected process, from the kernel."""
+    """The user id of the connected process, as the kernel tells it."""
     try:
         credentials = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    except OSError:  # it is gone already
+    except OSError:  # the process is gone already
         return NOBODY
     return int(_CREDENTIALS.unpack(credentials)[1])
 
 
 def owners_of() -> set[int]:
-    """The users that may do everything: root and the service's user."""
+    """The ids of the users that may send all requests: root and the service's user."""
     return {ROOT, os.geteuid()}
 
 
 def denial(request: ControlRequest, user: int, group_verbs: Collection[str]) -> str:
-    """The reason why this user may not send the request; empty if allowed. Only the owner and the group can connect."""
+    """The reason why this user may not send the request; empty if it may. Other users than the owner and its group
+    cannot connect at all."""
     verb = str(request.__struct_config__.tag)
     if user in owners_of() or any(each in group_verbs for each in (verb, *_MORE_VERBS.get(verb, ()))):
         return ""
@@ -65,20 +67,20 @@ def denial(request: ControlRequest, user: int, group_verbs: Collection[str]) -> 
     return f"{verb} is for root and the service's user; its group may: {allowed} (--control-group-verbs)"
 
 
-# Decides who may stay connected to the control socket: each user has a share, and root and the owner have places kept.
+# Decides which clients may stay connected to the control socket if there are too many.
 #
-# While there is room, everybody may connect as often as they like. Then the user with the most connections gives one up
-# for a newcomer, an idle one, the oldest first. So no number of connections of one user keeps another out, and those
-# who may only ask cannot keep out those who may order.
+# While there is room, a user may connect as often as it likes. After that, a new connection ends the oldest idle
+# connection of the user with the most connections. So no user can keep another one out. KEPT places are only for root
+# and the service's user, so that the group cannot keep these two out.
 
 MOST_CLIENTS = 64
-KEPT = 16  # for root and the service's user
+KEPT = 16  # places for root and the service's user
 
 
 @dataclass(slots=True)
 class ControlClient:
-    """`until`: the time at which it is dropped; None while it waits for the end of a stop or a reload. `user`: its user
-    id."""
+    """One client. `until`: the time at which it is dropped; None while it waits for the end of a stop or a reload.
+    `awaits`: the type of the answer for which it then waits. `user`: its user id."""
 
     lines: LineSocket
     until: float | None
@@ -87,7 +89,7 @@ class ControlClient:
 
     @property
     def is_idle(self) -> bool:
-        """False while it waits for the end of a stop or a reload."""
+        """False while the client waits for the end of a stop or a reload."""
         return self.awaits is None
 
 
@@ -99,12 +101,12 @@ def has_room(clients: Sequence[ControlClient], user: int, owners: Collection[int
 
 
 def giving_way(clients: Sequence[ControlClient], user: int, owners: Collection[int]) -> ControlClient | None:
-    """The client that gives way to a newcomer of this user; None if the newcomer is turned away. `clients` are in the
-    order in which they came."""
+    """The client to end for a new client of this user; None if the new client must be turned away. `clients`: in the
+    order in which they connected."""
     rivals = list(clients) if user in owners else _strangers(clients, owners)
     numbers = Counter(each.user for each in rivals)
     idle = [each for each in rivals if each.is_idle and (each.user == user or numbers[each.user] > numbers[user] + 1)]
-    # Among those with the most connections the newcomer's own comes first.
+    # If several users have the most connections, the new client's own user loses one first.
     return max(idle, key=lambda each: (numbers[each.user], each.user == user), default=None)
 
 
@@ -115,24 +117,24 @@ def _strangers(clients: Sequence[ControlClient], owners: Collection[int]) -> lis
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 LONGEST_REQUEST = 4096  # bytes
 BACKLOG = 512  # clients that wait to be accepted
-ACCEPTED_AT_ONCE = 8  # in a turn of the loop: each of them can ask before it has to give way to later ones
-ACCEPT_PAUSE = 1.0  # seconds without looking for clients after none could be accepted
-CLIENT_TIMEOUT = 10.0  # seconds for a client to ask, and to read its answer
+ACCEPTED_AT_ONCE = 8  # clients accepted in a turn of the loop, so that they can ask before later ones end them
+ACCEPT_PAUSE = 1.0  # seconds without accepting clients after an error of the accept
+CLIENT_TIMEOUT = 10.0  # seconds that a client has to send a request, and to read its answer
 FULL = "too many clients wait for a stop or a reload of this supervisor: try again when it has ended"
 
 _log = structlog.get_logger("holdfast.parent")
 
 
 class DescriptorWatcher(Protocol):
-    """The part of the parent's selector that the server uses."""
+    """The part of CallbackSelector that the server uses."""
 
     def watch(self, descriptor: int, callback: Callable[[], None], interest: int = ...) -> None: ...
     def forget(self, descriptor: int) -> None: ...
 
 
 class ControlServer:
-    """`answer` is called with each request and answers at once. `group_verbs`: requests that the service's group may
-    send."""
+    """The server of the control socket. `answer` makes the answer to a request, without waiting. `group_verbs`: the
+    requests that members of the service's group may send."""
 
     def __init__(
         self,
@@ -146,14 +148,14 @@ class ControlServer:
         self._answer = answer
         self._group_verbs = group_verbs
         self._clients: dict[int, ControlClient] = {}
-        self._answers: dict[ControlRequest, tuple[Answer, bytes]] = {}  # of this turn
+        self._answers: dict[ControlRequest, tuple[Answer, bytes]] = {}  # the answers of this turn
         self._now = 0.0
         self._accept_from = math.inf
         self._listener = _listen(path)
         watcher.watch(self._listener.fileno(), self._accept)
 
     def tick(self, now: float) -> None:
-        """A turn has ended: drop clients that have exceeded their timeout, and send waiting lines to the others."""
+        """End a turn: drop clients whose timeout is over, and send waiting lines to the others."""
         self._now = now
         self._answers.clear()
         if now >= self._accept_from:
@@ -192,9 +194,9 @@ class ControlServer:
     def _next_stream(self) -> socket.socket | None:
         try:
             return self._listener.accept()[0]
-        except BlockingIOError:  # nobody waits any more
+        except BlockingIOError:  # no client waits any more
             return None
-        except OSError:  # gone again, or no descriptor is left: looking away for a moment keeps the loop from spinning
+        except OSError:  # the client is gone, or no descriptor is left: a pause keeps the loop from spinning
             self._watcher.forget(self._listener.fileno())
             self._accept_from = self._now + ACCEPT_PAUSE
             return None
@@ -210,7 +212,7 @@ class ControlServer:
         self._watch(client, self._serve)
 
     def _make_room(self, user: int) -> bool:
-        """Drop a client that gives way to one of this user, if there is need; False if none does."""
+        """If there is no room for a client of this user, drop another client. False if none can be dropped."""
         clients, owners = list(self._clients.values()), owners_of()
         if has_room(clients, user, owners):
             return True
@@ -220,7 +222,7 @@ class ControlServer:
         return leaving is not None
 
     def _watch(self, client: ControlClient, step: Callable[[ControlClient], None], interest: int = READ) -> None:
-        """Take this step whenever the client's descriptor is ready."""
+        """Call `step` whenever the client's descriptor is ready."""
 
         def guarded() -> None:
             try:
@@ -232,7 +234,7 @@ class ControlServer:
         self._watcher.watch(client.lines.stream.fileno(), guarded, interest)
 
     def _serve(self, client: ControlClient) -> None:
-        """Answer one request; the next one is read when that answer is sent."""
+        """Answer one request. The next request is read when this answer is sent."""
         line = client.lines.receive_one()
         if line is not None:
             self._respond(client, line)
@@ -275,7 +277,7 @@ class ControlServer:
 
 
 def _end_of(request: ControlRequest) -> type[FinalAnswer] | None:
-    """The answer for which the client waits after the first one."""
+    """The type of the second answer, for which the client waits; None if the request has only one answer."""
     match request:
         case protocol.AskStop():
             return StopResult
@@ -286,8 +288,8 @@ def _end_of(request: ControlRequest) -> type[FinalAnswer] | None:
 
 
 def _listen(path: Path) -> socket.socket:
-    """A listening socket for the owner and its group. A socket left by a killed supervisor is replaced (we hold the
-    lock)."""
+    """A listening socket to which the owner and its group may connect. It replaces a socket that a killed supervisor
+    has left; no living one can be there, because this process holds the lock of the folder."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     listener = bound_to_path(path)

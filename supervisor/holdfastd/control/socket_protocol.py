@@ -1,5 +1,5 @@
-"""The protocol of the control socket: one request a line, one answer a line, in JSON. Durations are seconds, `at` is
-unix time.
+"""The protocol of the control socket, in JSON. A request is one line, an answer is one line. Durations are in seconds;
+`at` is Unix time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from holdfast.errors import HoldfastError
 from holdfast_config import service_folders
 
 CONTROL_SOCKET = service_folders.CONTROL_SOCKET
-LONGEST_ANSWER = 16 << 20  # bytes: the status of many workers
+LONGEST_ANSWER = 16 << 20  # bytes: a status with many workers is long
 
 
 class StoreStatus(msgspec.Struct, frozen=True):
-    """`url` without its password; `pid` only for an embedded store that runs; `storage`: redis or postgres."""
+    """The store of a supervisor. `url`: without its password. `pid`: only for an embedded store that runs. `storage`:
+    redis or postgres."""
 
     url: str
     embedded: bool
@@ -27,8 +28,8 @@ class StoreStatus(msgspec.Struct, frozen=True):
 
 
 class ProcessStatus(msgspec.Struct, frozen=True):
-    """A child process. `silent`: seconds since its last message; `restarts` of its slot; `generation` of its code;
-    None: could not be measured."""
+    """A child process. `silent`: seconds since its last message; `restarts`: those of its slot; `generation`: that of
+    its code. The measured values are None if they could not be measured."""
 
     kind: str
     slot: Whole
@@ -47,8 +48,8 @@ class ProcessStatus(msgspec.Struct, frozen=True):
 
 
 class DeathStatus(msgspec.Struct, frozen=True):
-    """The end of a child and its cause. `status`: exit code, or minus the signal; `running`: the first tasks of its
-    last report; `peak_bytes`: its peak resident memory."""
+    """The death of a child. `status`: the exit code, or the negative number of the signal. `running`: the first tasks
+    of its last report. `lived`: seconds. `peak_bytes`: its peak resident memory."""
 
     at: Real
     kind: str
@@ -64,8 +65,8 @@ class DeathStatus(msgspec.Struct, frozen=True):
 
 
 class Deaths(msgspec.Struct, frozen=True):
-    """`total`: since the start; `recent`: the last ones, oldest first; `by_cause`: the total by kind of process and
-    cause."""
+    """The deaths of children. `total`: since the start. `recent`: the last ones, the oldest first. `by_cause`: the
+    total by the kind of process and the cause."""
 
     total: Whole
     recent: list[DeathStatus]
@@ -73,10 +74,10 @@ class Deaths(msgspec.Struct, frozen=True):
 
 
 class QuarantineStatus(msgspec.Struct, frozen=True):
-    """`waiting`: suspects that may start now; `most`: the limit of quarantine workers, which run one suspect each
-    beside the pool.
+    """The state of quarantine. `waiting`: suspects that may start now. `most`: the largest number of quarantine
+    workers.
 
-    `held_back`: the reason why none is forked for waiting suspects, or empty.
+    `held_back`: the reason why no quarantine worker is forked for waiting suspects; empty if there is none.
     """
 
     waiting: Whole = 0
@@ -85,9 +86,9 @@ class QuarantineStatus(msgspec.Struct, frozen=True):
 
 
 class SupervisorStatus(msgspec.Struct, frozen=True):
-    """The answer to AskStatus. `degraded` and `breaker` say why the service is impaired, or are empty; `generation`: of
-    the code that workers are forked with, increased by each reload; `not_preloaded`: why each worker imports the
-    handler itself, empty if they share one import or need none."""
+    """The answer to AskStatus. `degraded` and `breaker` say why the service is impaired, or are empty. `generation`:
+    the number of the workers' code, which grows with each reload. `not_preloaded`: why each worker imports the handler
+    itself; empty if the workers share one import or need none."""
 
     version: str
     pid: Whole
@@ -115,7 +116,7 @@ class Scaled(msgspec.Struct, frozen=True):
 
 
 class StacksOrdered(msgspec.Struct, frozen=True):
-    """The answer to AskStacks: the process that writes them now."""
+    """The answer to AskStacks: the process that writes its stacks now."""
 
     pid: Whole
     ok: bool = True
@@ -128,7 +129,8 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 class ReloadResult(msgspec.Struct, frozen=True):
-    """The answer at the end of a reload: the new code serves, or `error` says why the old code continues.
+    """The second answer to AskReload, at the end of the reload. `error`: why the old code goes on; empty if the new
+    code serves.
 
     `draining`: workers of old code that still finish their tasks.
     """
@@ -141,14 +143,14 @@ class ReloadResult(msgspec.Struct, frozen=True):
 
 
 class StopResult(msgspec.Struct, frozen=True):
-    """The answer at the end of a stop: the exit status of the service."""
+    """The second answer to AskStop, at the end of the service: its exit status."""
 
     code: Whole
     ok: bool = True
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The answer to a request that cannot be done or parsed. `denied`: this user may not send it."""
+    """The answer to a request that cannot be parsed or carried out. `denied`: this user may not send the request."""
 
     error: str
     denied: bool = False
@@ -162,7 +164,7 @@ FirstAnswer = TypeVar("FirstAnswer", SupervisorStatus, Scaled, StacksOrdered, Be
 
 
 class Ask(msgspec.Struct, Generic[FirstAnswer], frozen=True, tag_field="do"):
-    """A request with the type of its first answer."""
+    """A request. Its type parameter is the type of its first answer."""
 
 
 class AskStatus(Ask[SupervisorStatus], frozen=True, tag="status"):
@@ -170,7 +172,7 @@ class AskStatus(Ask[SupervisorStatus], frozen=True, tag="status"):
 
 
 class AskScale(Ask[Scaled], frozen=True, tag="scale"):
-    """Keep this many workers."""
+    """Set the number of workers."""
 
     workers: Whole
 
@@ -182,13 +184,13 @@ class AskStacks(Ask[StacksOrdered], frozen=True, tag="stacks"):
 
 
 class AskReload(Ask[Begun], frozen=True, tag="reload"):
-    """Replace the workers by new ones that import the handler again. `wait`: ReloadResult is answered at the end."""
+    """Replace the workers by new ones that import the handler again. `wait`: send ReloadResult at the end, too."""
 
     wait: bool = False
 
 
 class AskStop(Ask[Begun], frozen=True, tag="stop"):
-    """Drain and end; StopResult is answered at the end. `now`: cancel running tasks."""
+    """Drain and end the service; StopResult is sent at the end. `now`: cancel running tasks."""
 
     now: bool = False
 
@@ -204,7 +206,7 @@ def encode(message: Ask[FirstAnswer] | Answer | FinalAnswer) -> bytes:
 
 
 def decode_request(line: bytes) -> ControlRequest:
-    """Reads a request. Raises an error of UNREADABLE_JSON if the bytes are none."""
+    """Read a request. Raises an error of UNREADABLE_JSON if the bytes are no valid request."""
     return _requests.decode(line)
 
 
@@ -212,12 +214,12 @@ def decode_request(line: bytes) -> ControlRequest:
 
 
 class ControlError(HoldfastError):
-    """The supervisor refused or failed; the message says why."""
+    """The supervisor refused the request, or could not answer it. The message says why."""
 
 
 class DeniedError(ControlError):
-    """This user may not ask the supervisor for that."""
+    """This user may not send this request to the supervisor."""
 
 
 class NotRunningError(ControlError):
-    """No supervisor answers in this runtime directory."""
+    """No supervisor answers in this runtime folder."""

@@ -1,6 +1,6 @@
-"""Computes how many workers this host can hold, from measurements. Pure.
+"""Computes how many workers this host can hold, from measurements, without I/O.
 
-More workers than that would lead to forks that always fail, or to kills for memory.
+With more workers, forks would always fail, or the kernel would kill processes for lack of memory.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from holdfast.core.words import counted
 
 MIB = 1 << 20
 WORKER_MEMORY = 11 * MIB  # memory of an idle worker that it does not share
-WORKER_DESCRIPTORS = 3  # of the parent's: channel, pidfd, and one while it is forked
-RESERVED_DESCRIPTORS = 100  # clients of the control socket, and what the parent and its services need
-RESERVED_PROCESSES = 8  # services, a successor during a reload
+WORKER_DESCRIPTORS = 3  # that the parent needs for a worker: channel, pidfd, and one more during the fork
+RESERVED_DESCRIPTORS = 100  # for clients of the control socket, the parent itself and its services
+RESERVED_PROCESSES = 8  # for services, and a successor during a reload
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Resources that this host has left; None means unlimited or unknown. `descriptors`: files that the parent may have
-    open in all; `user_processes`, `group_processes`: processes that may still be started; `memory`: free bytes."""
+    """Resources that this host has left; None means unlimited or unknown. `descriptors`: how many files the parent may
+    have open in all. `user_processes`, `group_processes`: how many processes this user, or the control group, may still
+    start. `memory`: free bytes."""
 
     descriptors: int | None = None
     user_processes: int | None = None
@@ -33,14 +34,14 @@ BOUNDLESS = Host()
 
 @dataclass(frozen=True, slots=True)
 class CapacityBound:
-    """The most workers that one resource allows; `why` names the resource, and what to do."""
+    """The largest number of workers that one resource allows. `why` names the resource, and says what to do."""
 
     workers: int
     why: str
 
 
 def refusal(host: Host, living: int, wanted: int) -> str:
-    """One line that says why this host cannot hold `wanted` workers, or empty; `living` workers run already."""
+    """One line that says why this host cannot hold `wanted` workers; empty if it can. `living` of them run already."""
     bound = tightest(host, living)
     if bound is None or wanted <= bound.workers:
         return ""
@@ -49,7 +50,7 @@ def refusal(host: Host, living: int, wanted: int) -> str:
 
 
 def tightest(host: Host, living: int) -> CapacityBound | None:
-    """The bound of the scarcest resource of a host with `living` workers; None if nothing is limited."""
+    """The smallest bound on the workers of a host on which `living` workers run; None if no resource is limited."""
     return min(_bounds(host, living), key=lambda bound: bound.workers, default=None)
 
 

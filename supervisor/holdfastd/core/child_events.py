@@ -1,4 +1,4 @@
-"""Handles the events of a child: forked, message received, stopped, exited."""
+"""Handles the events of a child: it was forked, sent a message, was stopped, or has exited."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from holdfastd.core.parent_events import ChildStopped, Exited, Forked, ForkFaile
 from holdfastd.core.slots import CLAIMING, GIVEN_UP, STORE, BootError, Child, ChildKind, Forking
 from holdfastd.core.view import RECENT, Burst, Death, Step, View, known, removed, seated
 
-# Decides what follows when a child dies before it is ready.
+# Decides what follows if a child dies before it is ready.
 #
-# If no child of its kind was ever ready, the configuration is probably wrong: after a few attempts the service ends and
-# says why: endless retries would hide the cause. Later, such a death is handled like any other.
+# If no child of its kind was ever ready, the configuration is probably wrong. Then the service ends after a few
+# attempts and prints the error, because endless retries would hide it. Once a child of its kind was ready, such a death
+# is handled like any other.
 
 TRIES = 3
-# Signals that a process causes itself.
+# Signals of crashes, which the code of a process causes itself.
 CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"})
-# Codes of a steward's first preflight that end the service.
+# Exit statuses of a steward's first preflight that end the service.
 FINAL = frozenset({ChildExit.UNAVAILABLE, ChildExit.BOOT_FAILED})
 
-# Tasks run without these: they are started again and again.
+# Tasks run without these children, so the service does not end because of them. They are started again and again.
 NEVER_ENDS_SERVICE = frozenset({ChildKind.QUARANTINE, ChildKind.WEB})
 
 _GIVES_UP = {
@@ -39,7 +40,8 @@ _GIVES_UP = {
 
 
 def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
-    """A child has died before it was ready: print its error, and end the service if another attempt cannot help."""
+    """Handle the death of a child before it was ready. Print its error, and end the service if another attempt cannot
+    help."""
     view, shown = _print(view, child)
     if child.slot.kind in NEVER_ENDS_SERVICE:
         return view, shown
@@ -53,25 +55,25 @@ def never_ready(view: View, child: Child, cause: Cause, now: float) -> Step:
 
 
 def has_served(view: View, child: Child) -> bool:
-    """True if the child was useful. A store accepts connections while it still loads its data, so a store counts only
-    once a steward was ready."""
+    """True if the child was ready and useful. A store accepts connections while it still loads its data. So a store
+    counts as useful only once a steward was ready."""
     return _ever_served(view, ChildKind.STORE) if child.slot.kind is ChildKind.STORE else child.ready_at is not None
 
 
 def _ever_served(view: View, kind: ChildKind) -> bool:
-    """True if a child of this kind was ever ready; for a store: if a steward was ready, because its preflight has
-    checked the store."""
+    """True if a child of this kind was ever ready. For the store: if a steward was ever ready, because the steward's
+    preflight checks the store."""
     return (ChildKind.STEWARD if kind is ChildKind.STORE else kind) in view.ready_kinds
 
 
 def is_repeated_failure(view: View, child: Child) -> bool:
-    """True if its error was printed already and no child of its kind was ever ready."""
+    """True if the child's error was printed already, for an earlier child, and no child of its kind was ever ready."""
     return not _ever_served(view, child.slot.kind) and bool(child.boot_text) and child.boot_text == view.last_printed
 
 
 def _counts(child: Child, cause: Cause) -> bool:
-    """True if this death counts as a failed start. For a worker: its own errors, exits and crashes; for services: any
-    death."""
+    """True if this death counts as a failed start. The death of a service always does. The death of a worker does if it
+    was a boot error, an exit or a crash of its own."""
     if child.slot.kind is not ChildKind.WORKER or cause.reason in {Reason.BOOT_FAILURE, Reason.EXIT}:
         return True
     return cause.reason is Reason.SIGNAL and cause.detail in CRASHES
@@ -84,29 +86,29 @@ def _count(view: View, child: Child, cause: Cause, now: float) -> Step:
     if failures < TRIES:
         return view, ()
     view, ended = drain.begin_at_once(view, now, _GIVES_UP[kind])
-    fields = {} if child.boot_error is not None else {"cause": str(cause)}  # its own error has been printed
+    fields = {} if child.boot_error is not None else {"cause": str(cause)}  # a boot error has been printed already
     log = Log("error", f"the {kind} could not be started {TRIES} times: the supervisor ends", fields)
     return view, (log, *ended)
 
 
 def _print(view: View, child: Child) -> Step:
-    """Print the child's own error, but not twice in a row: all workers that cannot import a handler have the same
+    """Print the child's boot error, but not twice in a row. If a handler cannot be imported, all workers have the same
     error."""
     if child.boot_text in {"", view.last_printed}:
         return view, ()
     return replace(view, last_printed=child.boot_text), (Print(child.boot_text),)
 
 
-# Ends a service that was started with --burst once no task is left to run.
+# Ends a service that was started with --burst when no task is left to run.
 #
-# The lanes must be empty at two successive checks, and a worker must have been ready: a handler that cannot be imported
-# has done no work.
+# The lanes must be empty at two successive checks, and a worker must have been ready. Otherwise a service whose handler
+# cannot be imported would end as if its work were done.
 
 LOOKS = 2
 
 
 def lanes_counted(view: View, message: Left, now: float) -> Step:
-    """The steward has counted the tasks that are left in the lanes of this pool."""
+    """Handle the steward's count of the tasks that are left in the lanes of this pool."""
     burst = view.burst or Burst(message.ended)
     burst = replace(burst, empty=0 if message.left else burst.empty + 1)
     view = replace(view, burst=burst)
@@ -116,7 +118,7 @@ def lanes_counted(view: View, message: Left, now: float) -> Step:
 
 
 def closing_line(burst: Burst, message: Left) -> str:
-    """A line that says which tasks the burst has ended, and which it leaves for later."""
+    """The last line of a burst. It says how many tasks have ended, by state, and how many stay for later."""
     grown = {state: total - burst.before.get(state, 0) for state, total in message.ended.items()}
     ended = {state: count for state, count in grown.items() if count > 0} or {"completed": 0}
     start = "nothing more can run now" if message.delayed or message.unserved else "nothing is left"
@@ -132,7 +134,7 @@ def _stay(tasks: int) -> str:
     return counted(tasks, "task stays", "tasks stay")
 
 
-# The messages that only these kinds of children send. Workers run the code of users, who could write to the channel.
+# Messages that only these kinds of children may send. A worker runs user code, which could write to the channel.
 _SENDERS: Mapping[type[FromChild], frozenset[ChildKind]] = {
     channel.Drained: CLAIMING,
     Acknowledged: frozenset({ChildKind.STEWARD}),
@@ -240,7 +242,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
 
 
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
-    """Remove the seat of a child that left for good; otherwise leave it vacant for its successor."""
+    """Make the seat of a dead child vacant for a successor. If the child needs no successor, remove the seat."""
     given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
     if given_up or loader_decisions.has_failed(child) or not drain.keeps(view, child.slot):
         return removed(view, child.slot)
@@ -261,7 +263,8 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
 
 
 def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
-    """Record a death. Ordered ends are left out: a reload would push the important deaths out of the list."""
+    """Record a death in the history. Ends that were ordered are left out: those of a reload would push the others out
+    of the list, which has a limited length."""
     if cause.reason is Reason.REQUESTED and event.status == 0:
         return view
     deaths = (*view.deaths, Death(now, child, cause, event.status, event.peak_bytes))[-RECENT:]

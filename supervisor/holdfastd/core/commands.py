@@ -1,4 +1,4 @@
-"""The commands that the core gives to the parent's shell. Executing a command makes no decision."""
+"""The commands that the core gives to the rest of the parent, which executes them without a decision of its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from holdfastd.core.slots import Child, Slot
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Fork a child for this slot; answered by Forked or ForkFailed. `first`: no child of its kind has been ready
-    before. `by_loader`: the loader forks it, so that it shares the loader's import of the handler."""
+    """Fork a child for this slot. The event Forked or ForkFailed answers it. `first`: no child of its kind has been
+    ready before. `by_loader`: the loader forks the child, which then shares the loader's import of the handler."""
 
     slot: Slot
     first: bool
@@ -23,8 +23,8 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """Read the settings again, for workers of this generation; answered by SettingsRead. `needed`: earlier generations
-    of which workers may still be forked."""
+    """Read the settings again, for workers of this generation. The event SettingsRead answers it. `needed`: the earlier
+    generations from which workers may still be forked."""
 
     generation: int
     needed: frozenset[int]
@@ -32,7 +32,7 @@ class ReadSettings:
 
 @dataclass(frozen=True, slots=True)
 class MeasureHost:
-    """Measure the resources that this host has left; answered by HostMeasured."""
+    """Measure the resources that this host has left. The event HostMeasured answers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Send this signal to the child alone."""
+    """Send this signal to the child, but not to its process group."""
 
     slot: Slot
     signal: int
@@ -61,7 +61,7 @@ class Log:
 
     @classmethod
     def about(cls, child: Child, level: str, event: str, **more: object) -> Log:
-        """With the slot and the process id of a child."""
+        """A log event with the slot and the process id of this child."""
         return cls(level, event, {"slot": str(child.slot), "pid": child.pid, **more})
 
 
@@ -79,6 +79,7 @@ Command = Fork | ReadSettings | MeasureHost | Send | Kill | Log | Print
 
 
 class Announce(Protocol):
-    """Prints one line on standard error. `level`: `info`, or `error` where the service ends or cannot start."""
+    """A function that prints one line on standard error. `level`: `info`, or `error` if the service ends or cannot
+    start."""
 
     def __call__(self, text: str, level: str = "info") -> None: ...

@@ -1,7 +1,7 @@
-"""Classifies a child's death from its wait status, and decides whether it is charged to the tasks that the child ran.
+"""Finds the cause of a child's death from its wait status. The cause decides whether the death is a crash.
 
-After enough charges a task becomes a dead letter. Deaths that the operator or the parent ordered are not charged. All
-others are, because the running task may have caused them.
+A crash counts for the tasks that the worker ran; after `max_crashes` a task becomes a dead letter. A death that the
+operator or the parent has ordered is no crash. Any other death is one, because a running task may have caused it.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Cause:
 
 
 def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
-    """The cause of a death. `status`: the exit code, or minus the signal; `out_of_memory`: the kernel killed for memory
-    just now."""
+    """The cause of a death. `status`: the exit code, or the negative number of the signal. `out_of_memory`: the kernel
+    has just killed a process for lack of memory."""
     if child.leaving is not None and _was_ordered(child.leaving, status):
         why = child.leaving.why
         detail = child.recycle_reason if why is Why.RECYCLED else str(why)
@@ -85,7 +85,7 @@ def classify(child: Child, status: int, out_of_memory: bool) -> Cause:
 
 
 def _was_ordered(leaving: Leaving, status: int) -> bool:
-    """True if the order to leave explains this end: any clean exit, or a signal that the parent has sent."""
+    """True if the child died because it was ordered to leave: a clean exit, or a signal that the parent has sent."""
     pressed = leaving.stage >= StopStage.ABORTING or status == -signal.SIGTERM
     return status == ChildExit.OK or (pressed and status in _PRESSED)
 

@@ -1,7 +1,7 @@
-"""`decide(view, event, now) -> (view, commands)`: every decision of the parent, as a table from event to function.
+"""`decide(view, event, now) -> (view, commands)` makes every decision of the parent: a table maps events to functions.
 
-Pure: no clock, no randomness, no I/O. Other events only update the view; Tick, at the end of every turn of the loop,
-acts on the whole: it fills seats, ends children whose time has come, and ends the service.
+These functions use no clock, no randomness and no I/O. Most events only update the view. The event Tick ends each turn
+of the loop: it fills seats, ends children whose time has come, and ends the service.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from holdfastd.core.commands import Command, Fork
 from holdfastd.core.slots import CLAIMING, ChildKind, Forking, Slot, SupervisionPolicy, Vacant
 from holdfastd.core.view import Step, View, seated
 
-# Fills vacant seats: the store before the steward, the steward before the workers. No worker starts before the
-# steward's first preflight has succeeded, and the first ones of a generation wait for the loader's import.
+# Fills vacant seats: first the store, then the steward, then the workers. No worker starts before the steward's first
+# preflight has succeeded. The first workers of a generation wait until the loader has imported the handler.
 
 
 def fill(view: View, now: float) -> Step:
-    """Order forks for the seats that are due, a limited number at a time, services first."""
+    """Order forks for the vacant seats that are due: services first, and at most BATCH in one step."""
     due = [slot for at, slot in sorted(openings(view), key=_services_first) if at <= now][: slots.BATCH]
     commands: list[Command] = []
     for slot in due:
@@ -48,7 +48,7 @@ def fill(view: View, now: float) -> Step:
 
 
 def openings(view: View) -> list[tuple[float, Slot]]:
-    """The vacant seats that may be filled, and when."""
+    """The vacant seats that may be filled, with the times at which they are due."""
     services = [
         (seat.due, slot)
         for slot, seat in view.seats.items()
@@ -88,7 +88,7 @@ def decide(view: View, event: events.Event, now: float) -> Step:
 
 
 def next_due(view: View, now: float) -> float:
-    """The time at which the next Tick has something to do, at most one round from now."""
+    """The time at which the next Tick has something to do, at most ROUND seconds from now."""
     leaving = [stop_child.due(child.leaving) for child in view.children() if child.leaving is not None]
     dumps = [view.dump_at] if view.to_dump else []
     return min((now + slots.ROUND, *leaving, *dumps, *(due for due, _ in openings(view))))
@@ -103,7 +103,7 @@ def _tick(view: View, _: events.Tick, now: float) -> Step:
 
 
 def _check_children(view: View, now: float) -> Step:
-    """Check each child: move those that leave to their next stage, and detect those that hang."""
+    """Check all children. Move leaving children to their next stage if it is time, and detect children that hang."""
     commands: list[Command] = []
     for seat in view.children():
         child, stop_commands = stop_child.advance(seat, now)
@@ -135,7 +135,8 @@ def _stop_asked(view: View, event: events.StopAsked, now: float) -> Step:
     return drain.begin_shortened(view, now) if event.now else drain.begin(view, now)
 
 
-# The steps of a tick, in order: silence is forgiven before it is judged, seats are removed before seats are filled.
+# The steps of a tick, in this order. The silence of children is forgiven if the parent itself was late, so this comes
+# before the check for hangs. Seats are removed before seats are filled.
 _ROUND = (
     hang.skip_if_late,
     _check_children,

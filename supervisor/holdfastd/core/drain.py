@@ -1,7 +1,8 @@
-"""Ends the service in order: workers, then the steward (it records their deaths), then the store (both need it).
+"""Ends the service in this order: the workers, the steward (which records the workers' deaths), the store (which both
+need).
 
-The first signal starts the drain, the second cancels handlers, the third (or QUIT) kills. All times are absolute, and
-fixed when the drain starts or is shortened.
+The first stop signal starts the drain. The second one cancels handlers. The third one (or SIGQUIT) kills. All times are
+absolute. They are set when the drain starts, and again when it is shortened.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ ORDER = (
     frozenset({ChildKind.STORE}),
 )
 
-NEEDED = frozenset({ChildKind.STEWARD, ChildKind.STORE})  # by workers that finish
+NEEDED = frozenset({ChildKind.STEWARD, ChildKind.STORE})  # workers that finish their tasks need these
 CUT_OFF_LINE = "ended; interrupted tasks run again after the next start, or on another host"
 
 
 def begin(view: View, now: float, code: int = Exit.OK, closing_line: str = "") -> Step:
-    """Start to stop, once. `code`: the exit status of the service if no task is cut off."""
+    """Start the drain; a second call changes nothing. `code`: the exit status of the service if no task is cut off."""
     if view.stopping is not None:
         return view, ()
     deadline = now + view.policy.drain_timeout
@@ -38,15 +39,15 @@ def begin(view: View, now: float, code: int = Exit.OK, closing_line: str = "") -
 
 
 def begin_at_once(view: View, now: float, code: int) -> Step:
-    """Start to stop, once, without waiting for tasks. The order is kept, and the store is asked to leave, so that it
-    saves its data."""
+    """Start to stop without waiting for tasks; a second call changes nothing. The children end in the same order, and
+    the store is asked to leave, so that it saves its data."""
     if view.stopping is not None:
         return view, ()
     return replace(view, stopping=Stopping(now, now, code)), ()
 
 
 def begin_killing(view: View, now: float, code: int = Exit.OK) -> Step:
-    """Start or continue to stop, with SIGKILL for every child."""
+    """Start to stop, or go on with it, by killing every child with SIGKILL."""
     view, _ = begin(view, now, code)
     assert view.stopping is not None
     log = Log("warning", "killing all remaining processes")
@@ -54,7 +55,7 @@ def begin_killing(view: View, now: float, code: int = Exit.OK) -> Step:
 
 
 def another_signal(view: View, now: float) -> Step:
-    """A stop signal has arrived: the first starts the drain, the second shortens it, the third kills."""
+    """Handle a stop signal: the first one starts the drain, the second one shortens it, the third one kills."""
     if view.stopping is None:
         return begin(view, now)
     signals = view.stopping.signals + 1
@@ -63,7 +64,7 @@ def another_signal(view: View, now: float) -> Step:
 
 
 def begin_shortened(view: View, now: float) -> Step:
-    """Start or continue to stop, with handlers canceled. Once more changes nothing: only a signal kills."""
+    """Start to stop, or go on with it, by cancelling handlers. A second call changes nothing: it does not kill."""
     view, started = begin(view, now)
     if view.stopping is None or view.stopping.signals > 1 or view.stopping.killing:
         return view, started
@@ -89,8 +90,8 @@ def _ask_again(stopping: Stopping) -> Callable[[Child], ChildStep]:
 
 
 def proceed(view: View, now: float) -> Step:
-    """Do one step: ask the children of the first kind that still lives to leave; the service is over when none
-    lives."""
+    """Do one step of the drain: ask the children of the first kind that still lives to leave. If no child lives, end
+    the service."""
     stopping = view.stopping
     if stopping is None:
         return view, ()
@@ -106,7 +107,7 @@ def proceed(view: View, now: float) -> Step:
 
 
 def _has_time(child: Child, stopping: Stopping) -> bool:
-    """True if the child was not asked to leave yet, or has more time to leave than the drain allows."""
+    """True if the child was not asked to leave yet, or was given more time to leave than the drain allows."""
     leaving = child.leaving
     return leaving is None or (leaving.why in REPLACED and leaving.cancel_at > stopping.cancel_at)
 
@@ -152,8 +153,8 @@ def _each(view: View, children: list[Child], act: Callable[[Child], ChildStep], 
 
 
 def cut_off(child: Child) -> int:
-    """The number of tasks that this worker's end left unfinished, beside those it released, as far as the parent
-    knows."""
+    """The number of tasks that this worker's death left unfinished, as far as the parent knows. Tasks that the worker
+    has released do not count."""
     if child.drained:
         return child.held
     if child.leaving is not None and child.leaving.stage >= StopStage.ABORTING and child.ready_at is not None:
@@ -162,8 +163,8 @@ def cut_off(child: Child) -> int:
 
 
 def keeps(view: View, slot: Slot) -> bool:
-    """True if this slot is filled again after a death: while the service stops, only services that workers still
-    need."""
+    """True if this slot is filled again after a death. While the service stops, this holds only for the steward and the
+    store, as long as workers need them."""
     if view.stopping is None:
         return True
     return slot.kind in NEEDED and not view.stopping.killing and any(view.claiming())

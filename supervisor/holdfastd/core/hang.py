@@ -1,6 +1,6 @@
-"""Detects children that hang. Each child reports every second from its event loop, so silence means that the loop does
-not turn: first its stacks are dumped, much later the child is ended. While a child starts, only the boot timeout
-applies, because an import may block for long."""
+"""Detects children that hang. A child reports every second from its event loop, so a silent child's loop does not turn.
+After a short silence the parent has the child write its stacks; after `hang_timeout` it ends the child. While a child
+starts, only the boot timeout applies, because an import may take long."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from holdfastd.core.view import Step, View
 
 
 def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
-    """Dump or end a child that has been silent for too long; a child that is being ended already is left alone."""
+    """If the child was silent for too long, have it write its stacks, or end it. A child that is being ended already is
+    left alone."""
     if child.slot.kind is ChildKind.STORE and child.ready_at is not None:
-        return child, ()  # the store sends no messages; the steward checks that it answers
+        return child, ()  # the store sends no messages; the steward checks whether the store answers
     if child.leaving is not None and not _takes_its_time(child.leaving):
         return child, ()
     why = _verdict(child, policy, now)
@@ -31,7 +32,7 @@ def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
 
 
 def _takes_its_time(leaving: Leaving) -> bool:
-    """True for a replaced worker that finishes its tasks without a deadline; it must not be silent either."""
+    """True for a replaced worker that finishes its tasks without a deadline. Such a worker must go on reporting."""
     return leaving.why in slots.REPLACED and leaving.stage < StopStage.ABORTING
 
 
@@ -45,8 +46,8 @@ def _verdict(child: Child, policy: SupervisionPolicy, now: float) -> Why | None:
 
 
 def _note_silence(child: Child, now: float) -> ChildStep:
-    """Dump the child's stacks once. Tell the steward every second if it is a worker, because the worker may get tasks
-    meanwhile."""
+    """Have a silent child write its stacks, once. If it is a worker, tell the steward every second, which puts back the
+    tasks that the worker has not begun."""
     child, commands = (child, ()) if child.dumped else _dump(child, now)
     if child.slot.kind not in CLAIMING or now - child.silence_told_at < ROUND:
         return child, commands
@@ -60,14 +61,14 @@ def _dump(child: Child, now: float) -> ChildStep:
 
 
 def continue_stopped(child: Child, now: float) -> ChildStep:
-    """A signal has stopped the child: continue it at once. It is ended if it does not report for long after that."""
+    """Continue a child that a signal has stopped. If it then does not report within SIGSTOP_LIMIT, it is ended."""
     log = Log.about(child, "warning", "child was stopped by a signal: it is continued")
     first = now if child.sigstopped_at is None else child.sigstopped_at
     return replace(child, sigstopped_at=first), (log, Kill(child.slot, signal.SIGCONT))
 
 
 def skip_if_late(view: View, now: float) -> Step:
-    """Forgive the silence of all children if the parent itself was delayed."""
+    """If the parent itself was delayed, count the silence of all children from now on."""
     late = now - view.ticked - ROUND
     if late <= slots.LATE:
         return view, ()

@@ -1,8 +1,8 @@
 """Decides about the loader: a child that imports the handler once and forks the workers, which share its memory.
 
-The first workers of a generation wait until it is ready. If it fails (its import cannot be shared, hangs or crashes),
-the workers of this generation import the handler themselves. So do workers that start while a dead loader is being
-replaced.
+The first workers of a generation wait until the loader is ready. If the loader fails (its import cannot be shared,
+hangs or crashes), the workers of this generation import the handler themselves. Workers that start while a dead loader
+is being replaced do the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfastd.core.view import NotShared, Step, View, seated
 
 
 def renew(view: View, now: float) -> Step:
-    """Do one step: ask a loader of another generation to leave, or open the seat of the next one."""
+    """Do one step for the loader: ask a loader of another generation to leave, or open a seat for a new loader."""
     if not view.policy.preloaded or view.stopping is not None:
         return view, ()
     child = view.child(LOADER)
@@ -31,7 +31,7 @@ def renew(view: View, now: float) -> Step:
 
 
 def serves(view: View) -> bool:
-    """True if a loader is ready to fork workers; `renew` has asked one of another generation to leave."""
+    """True if a loader is ready to fork workers. It is of this generation, because `renew` asks others to leave."""
     child = view.child(LOADER)
     return child is not None and child.ready_at is not None and child.leaving is None
 
@@ -44,13 +44,13 @@ def is_awaited(view: View) -> bool:
 
 
 def has_failed(child: Child) -> bool:
-    """True for a loader that has died before it was ready, and was not asked to leave for a newer one."""
+    """True for a loader that died before it was ready, if it was not asked to leave for a newer generation."""
     is_replaced = child.leaving is not None and child.leaving.why in {Why.RELOADED, Why.STOP}
     return child.slot.kind is ChildKind.LOADER and child.ready_at is None and not is_replaced
 
 
 def failed(view: View, child: Child, cause: Cause) -> Step:
-    """Have the workers of this generation import the handler themselves. They also report an error of the import."""
+    """Have the workers of this generation import the handler themselves. If the import fails, they report the error."""
     why = cause.detail if cause.reason is Reason.BOOT_FAILURE else f"the import ended its process: {cause}"
     is_reported = child.boot_error is not None and child.boot_error.code == ChildExit.BOOT_FAILED
     level = "debug" if is_reported else "warning"

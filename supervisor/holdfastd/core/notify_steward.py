@@ -1,4 +1,4 @@
-"""Tells the steward which workers live, and of each death until the steward has acknowledged it."""
+"""Tells the steward which workers live and which have died. A death is repeated until the steward acknowledges it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from holdfastd.core.view import Step, UnacknowledgedDeath, View
 
 
 def child_forked(view: View, child: Child) -> tuple[Command, ...]:
-    """Messages about a new worker to the steward; to a new steward, all living workers and all deaths without
-    acknowledgement."""
+    """The messages after a fork. If the child is a worker, the steward is told of it. If it is a steward, it is told of
+    all living workers and of all deaths that no steward has acknowledged."""
     if child.slot.kind in CLAIMING:
         return _if_steward(view, Send(STEWARD, Born(child.incarnation)))
     if child.slot.kind is ChildKind.STEWARD:
@@ -23,7 +23,7 @@ def child_forked(view: View, child: Child) -> tuple[Command, ...]:
 
 
 def child_died(view: View, child: Child, cause: Cause, cut_off: int, now: float) -> Step:
-    """Keep the death of a worker until it is acknowledged, and send it now."""
+    """Send the death of a worker to the steward, and keep it until the steward acknowledges it."""
     if child.slot.kind not in CLAIMING:
         return view, ()
     message = Died(child.incarnation, str(cause), cause.charged, cause.ordered, now)
@@ -38,8 +38,9 @@ def child_died(view: View, child: Child, cause: Cause, cut_off: int, now: float)
 
 
 def acknowledged(view: View, message: Acknowledged) -> Step:
-    """Forget the death. Tasks of a worker that died while the service stops were cut off, and the store's count of them
-    is more exact than the last heartbeat's. Those of an earlier death may have run elsewhere by now."""
+    """Forget an acknowledged death. If the worker died while the service stops, its tasks were cut off. Then the count
+    in the steward's message, from the store, replaces the count of the worker's last heartbeat. Tasks of an earlier
+    death may have run elsewhere by now, so they do not count."""
     if message.incarnation not in view.unacknowledged:
         return view, ()
     unacknowledged = dict(view.unacknowledged)
@@ -51,7 +52,7 @@ def acknowledged(view: View, message: Acknowledged) -> Step:
 
 
 def resend(view: View, now: float) -> Step:
-    """Send unacknowledged deaths again: a message may have been dropped when the channel was full."""
+    """Send unacknowledged deaths again, because a message was lost if the channel was full."""
     if not view.unacknowledged or view.child(STEWARD) is None or now - view.deaths_sent_at < RESEND_DEATHS_EVERY:
         return view, ()
     return replace(view, deaths_sent_at=now), _unacknowledged(view)

@@ -1,6 +1,7 @@
-"""The events that the core handles. Random and measured values are part of the event, so the core is a pure function.
+"""The events that the core handles. An event contains the random and measured values that the core needs, so the core
+itself reads nothing.
 
-`jitter` is uniform in -1..1.
+`jitter` is uniform in -1..1. It varies the delay before the next fork.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class ForkFailed:
 
 @dataclass(frozen=True, slots=True)
 class MessageReceived:
-    """A child has sent this message."""
+    """The child in this slot has sent this message."""
 
     slot: Slot
     incarnation: str
@@ -37,7 +38,7 @@ class MessageReceived:
 
 @dataclass(frozen=True, slots=True)
 class StoreOpened:
-    """The embedded store accepts connections."""
+    """The embedded store accepts connections now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,9 @@ class ChildStopped:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """A child was reaped. `status`: exit code, or minus the signal; `out_of_memory`: the kernel has killed for memory
-    just now; `peak_bytes`: the peak resident memory of the child, or of a process that it had waited for."""
+    """A child has died and was reaped. `status`: the exit code, or the negative number of the signal. `out_of_memory`:
+    the kernel has just killed a process for lack of memory. `peak_bytes`: the peak resident memory of the child, or of
+    a process that the child had waited for."""
 
     slot: Slot
     incarnation: str
@@ -63,8 +65,8 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class Signalled:
-    """The parent itself received this signal. `host`: measured where the signal asks for more workers. `terminal_gone`:
-    the terminal from which the service was started has been closed."""
+    """The parent itself has received this signal. `host`: the measured resources, if the signal asks for more workers.
+    `terminal_gone`: the terminal from which the service was started is closed."""
 
     number: int
     host: Host = BOUNDLESS
@@ -79,7 +81,7 @@ class ScaleAsked:
 
 @dataclass(frozen=True, slots=True)
 class StacksWanted:
-    """A client of the control socket wants the stacks of this child, which are written to its memory."""
+    """A client of the control socket asks for the stacks of this child. The child writes them to its memory."""
 
     slot: Slot
 
@@ -98,7 +100,7 @@ class ReloadAsked:
 
 @dataclass(frozen=True, slots=True)
 class SettingsRead:
-    """The settings of this generation were read, or `error` says why they cannot be used."""
+    """The settings of this generation were read. `error`: why they cannot be used; empty if they can."""
 
     generation: int
     error: str = ""
@@ -106,8 +108,8 @@ class SettingsRead:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """The control socket asks to stop: like a first SIGTERM; ignored if the service is stopping already. `now`: cancel
-    handlers, like a second SIGTERM; ignored if they are canceled already."""
+    """A client of the control socket asks the service to stop, like a first SIGTERM. If the service stops already, this
+    changes nothing. `now`: cancel handlers, like a second SIGTERM; never kill."""
 
     now: bool = False
 

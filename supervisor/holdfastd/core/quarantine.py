@@ -1,7 +1,7 @@
-"""Forks quarantine workers beside the pool while suspects wait: each runs suspects only, one at a time.
+"""Forks quarantine workers beside the pool while suspects wait. A quarantine worker runs only suspects, one at a time.
 
-They do not belong to the pool: its target, its breaker, a reload and the start of the service ignore them. While
-something prevents them suspects wait, and `held_back` says why.
+Quarantine workers do not belong to the pool: its target, its breaker, a reload and the start of the service ignore
+them. If no quarantine worker can be forked, the suspects wait, and `held_back` says why.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from holdfastd.core.view import Step, View, removed
 
 
 def suspects_counted(view: View, message: SuspectsWaiting, now: float) -> View:
-    """The steward has counted the suspects that may start."""
+    """Note how many suspects may start, as the steward has counted them."""
     known = replace(view.quarantine, startable=message.startable, alone=message.alone, quiet=message.quiet)
     return replace(view, quarantine=replace(known, counted_at=now))
 
 
 def task_started(view: View, child: Child, running: list[str]) -> View:
-    """A quarantine worker has reported a new task: one suspect fewer waits, though the steward has not counted again
-    yet."""
+    """If a quarantine worker reports a new task, one suspect fewer waits. Note this before the steward counts again."""
     fresh = len(set(running).difference(child.running)) if child.slot.kind is ChildKind.QUARANTINE else 0
     left = max(0, view.quarantine.startable - fresh)
     known = replace(view.quarantine, startable=left, alone=min(left, view.quarantine.alone))
@@ -32,24 +31,25 @@ def task_started(view: View, child: Child, running: list[str]) -> View:
 
 
 def failed(view: View, slot: Slot, cause: str) -> View:
-    """Note why a fork was refused or a quarantine worker died early; `held_back` shows it."""
+    """Note why a quarantine worker could not be forked or died early. `held_back` shows the reason."""
     if slot.kind is not ChildKind.QUARANTINE:
         return view
     return replace(view, quarantine=replace(view.quarantine, failed=cause))
 
 
 def most(view: View) -> int:
-    """The most quarantine workers there may be: a quarter of the pool, at least one."""
+    """The largest number of quarantine workers: a quarter of the pool's size, but at least one."""
     return max(1, view.target // QUARANTINE_SHARE)
 
 
 def waiting(view: View, now: float) -> int:
-    """Suspects that may start now; 0 if the steward has not reported lately."""
+    """The number of suspects that may start now; 0 if the steward has not reported for SUSPECTS_FRESH seconds."""
     return view.quarantine.startable if now - view.quarantine.counted_at <= SUSPECTS_FRESH else 0
 
 
 def held_back(view: View, now: float) -> str:
-    """The reason why no worker is forked for waiting suspects; empty if none waits or all allowed workers are busy."""
+    """The reason why no worker is forked for waiting suspects. Empty if no suspect waits, or if as many quarantine
+    workers run as are allowed."""
     if not waiting(view, now):
         return ""
     if why := _obstacle(view):
@@ -61,15 +61,15 @@ def held_back(view: View, now: float) -> str:
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """The vacant seats that may be filled, and when."""
+    """The vacant seats of quarantine that may be filled, with the times at which they are due."""
     if _obstacle(view):
         return []
     return [(seat.due, slot) for slot, seat in _seats(view) if isinstance(seat, Vacant)]
 
 
 def balance(view: View, now: float) -> Step:
-    """Do one step: retire surplus and outdated workers, close seats that are not needed, measure the host if seats are
-    missing."""
+    """Do one step for the quarantine workers. Retire those above the limit, those of old code and those to be recycled.
+    Remove vacant seats that no suspect needs. Return a MeasureHost command if more seats are needed."""
     if view.stopping is not None or not (view.quarantine.startable or _seats(view)):
         return view, ()
     view, retired = _retire(view, now)
@@ -80,7 +80,7 @@ def balance(view: View, now: float) -> Step:
 
 
 def measured(view: View, event: HostMeasured, now: float) -> Step:
-    """Open the missing seats, as far as the host has room for them."""
+    """Open the seats that suspects need, as far as the host has room for more workers."""
     missing, living = _missing(view, now), sum(1 for _ in view.claiming())
     bound = capacity.tightest(event.host, living)
     fitting = missing if bound is None else min(missing, max(0, bound.workers - living))
@@ -90,7 +90,7 @@ def measured(view: View, event: HostMeasured, now: float) -> Step:
 
 
 def _obstacle(view: View) -> str:
-    """The reason why none may be forked now, whatever resources the host has, or empty."""
+    """The reason why no quarantine worker may be forked now, apart from the host's resources; empty if one may."""
     if view.stopping is not None:
         return "the supervisor is draining"
     if ChildKind.WORKER not in view.ready_kinds:
@@ -103,13 +103,13 @@ def _obstacle(view: View) -> str:
 
 
 def _had_no_room(view: View, now: float) -> bool:
-    """True if the host was full within the last second: measuring is expensive, so it is done once a second at most."""
+    """True if the host had no room within the last second. Then it is not measured again, because this is expensive."""
     return bool(view.quarantine.no_room) and now - view.quarantine.measured_at < ROUND
 
 
 def _wanted(view: View, now: float) -> int:
-    """Workers wanted: one for each suspect that runs or may start, one for all that must run alone. Leaving workers
-    count until they are gone, so the limit always holds."""
+    """The number of quarantine workers wanted: one for each suspect that runs or may start, but one in all for suspects
+    that must run alone. A leaving worker counts until it is gone, so there are never more than `most`."""
     count = waiting(view, now)
     alone = min(view.quarantine.alone, count)
     busy = sum(isinstance(seat, Child) and bool(seat.running) for _, seat in _staying(view))
@@ -130,8 +130,8 @@ def _staying(view: View) -> list[tuple[Slot, Seat]]:
 
 
 def _retire(view: View, now: float) -> Step:
-    """Workers of old code and workers that ask to be recycled finish their task first; so do those above the limit,
-    within the drain timeout."""
+    """Retire workers of old code, workers to be recycled, and workers above the limit. All of them finish their task
+    first; those above the limit must do so within the drain timeout."""
     commands: list[Command] = []
     if view.reload is None or view.reload.proven:
         for child in reload.outdated(view, ChildKind.QUARANTINE):
@@ -143,6 +143,6 @@ def _retire(view: View, now: float) -> Step:
 
 
 def _close(view: View, now: float) -> View:
-    """Close surplus vacant seats. A living worker that gets no suspect ends by itself."""
+    """Remove the vacant seats that are not needed. A living worker that gets no suspect ends by itself."""
     vacant = sorted((slot for slot, seat in _seats(view) if isinstance(seat, Vacant)), reverse=True)
     return removed(view, *vacant[: max(0, -_missing(view, now))])

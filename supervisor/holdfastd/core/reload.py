@@ -1,7 +1,7 @@
 """Handles a reload: new workers import the handler again, while the old ones serve until a new one is ready.
 
-The first new worker is the canary. If it cannot boot, the new generation is dropped and the old workers continue; once
-it is ready, `renew` replaces the others one by one.
+The first new worker is the canary. If the canary cannot boot, the new generation is dropped, and the old workers go on.
+Once the canary is ready, `renew` replaces the other workers one by one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from holdfastd.core.parent_events import SettingsRead
 from holdfastd.core.slots import Child, ChildKind, Why
 from holdfastd.core.view import Reload, Reloaded, Step, View, seated
 
-TRIES = 3  # deaths of canaries without a boot error: they may have been killed from outside
+TRIES = 3  # canaries that may die without a boot error, for example by a signal from outside, until the reload fails
 
 
 def refusal(view: View) -> str:
-    """The reason why nothing can be reloaded now, or empty."""
+    """The reason why a reload is not possible now; empty if it is."""
     if view.stopping is not None:
         return "the supervisor is draining: nothing is reloaded any more"
     if ChildKind.WORKER not in view.ready_kinds:
@@ -29,7 +29,7 @@ def refusal(view: View) -> str:
 
 
 def asked(view: View) -> Step:
-    """Order the settings to be read for a new generation, or log why not."""
+    """Order to read the settings for a new generation. If a reload is not possible, log why."""
     if why_not := refusal(view):
         return view, (Log("warning", "reload refused", {"reason": why_not}),)
     generation = view.generations + 1
@@ -38,7 +38,8 @@ def asked(view: View) -> Step:
 
 
 def begin(view: View, event: SettingsRead) -> Step:
-    """Start a generation whose settings are valid. It supersedes an earlier one that is not proven yet."""
+    """Start the generation whose settings were read, if they are valid. It replaces a generation that is not proven
+    yet."""
     if error := event.error or refusal(view):
         log = Log("error", "reload refused: everything stays as it is", {"reason": error})
         return replace(view, reloaded=Reloaded(event.generation, error)), (log,)
@@ -48,7 +49,7 @@ def begin(view: View, event: SettingsRead) -> Step:
 
 
 def ready(view: View, child: Child) -> Step:
-    """A worker is ready. If it is the first of a new generation, it proves that the generation's code works."""
+    """Handle a worker that is ready. The first one of a new generation proves that the new code works."""
     if view.reload is None or view.reload.proven or not _is_canary(view, child):
         return view, ()
     log = Log("info", "the new code boots: the other workers are replaced", {"generation": view.generation})
@@ -56,7 +57,8 @@ def ready(view: View, child: Child) -> Step:
 
 
 def never_ready(view: View, child: Child, cause: Cause) -> Step:
-    """A worker has died before it was ready: if its generation is not proven yet, the reload may have failed."""
+    """Handle the death of a worker before it was ready. If its generation is not proven yet, the reload fails after a
+    boot error, or after TRIES deaths."""
     if view.reload is None or view.reload.proven or not _is_canary(view, child) or cause.reason is Reason.REQUESTED:
         return view, ()
     deaths = view.reload.deaths + 1
@@ -66,7 +68,7 @@ def never_ready(view: View, child: Child, cause: Cause) -> Step:
 
 
 def finish(view: View) -> Step:
-    """End the reload: no worker of an earlier generation takes tasks any more."""
+    """End a reload that is proven. Called when no worker of an earlier generation takes tasks any more."""
     if view.reload is None or not view.reload.proven:
         return view, ()
     log = Log("info", "reloaded", {"generation": view.generation, "draining": draining(view)})
@@ -74,7 +76,7 @@ def finish(view: View) -> Step:
 
 
 def draining(view: View) -> int:
-    """The number of workers of earlier code that still finish their tasks."""
+    """The number of workers of earlier generations that still finish their tasks."""
     return sum(bool(child.running) and child.generation < view.generation for child in view.claiming())
 
 
@@ -90,16 +92,18 @@ def _is_canary(view: View, child: Child) -> bool:
     return child.slot.kind is ChildKind.WORKER and child.generation == view.generation
 
 
-# Replaces living workers: those of old code (reload) and those that ask to be recycled.
+# Replaces living workers: workers of old code after a reload, and workers that ask to be recycled.
 #
-# One at a time, and the successor comes first: a seat is opened above the target, and a worker is asked to leave only
-# when the target and one more are ready. It takes no more tasks then, and has as long as it needs for those it runs.
+# They are replaced one at a time, and the successor starts first. A seat is opened above the target. A worker is asked
+# to leave only when one worker more than the target is ready. It then takes no more tasks, and has no deadline for the
+# tasks that it runs.
 
 NO_HURRY = 366 * 86400.0  # seconds
 
 
 def renew(view: View, now: float) -> Step:
-    """Do one step of the replacement; `scale.balance` opens the seat of the successor."""
+    """Do one step of the replacement: ask a worker to leave if its successor is ready. `scale.balance` opens the
+    successor's seat."""
     if view.stopping is not None:
         return view, ()
     retired: tuple[Command, ...] = ()
@@ -111,7 +115,7 @@ def renew(view: View, now: float) -> Step:
 
 
 def outdated(view: View, kind: ChildKind = ChildKind.WORKER) -> Iterator[Child]:
-    """Workers that take tasks, or are about to, and should be replaced."""
+    """The workers that must be replaced and were not asked to leave yet."""
     return (child for child in view.living(kind) if child.leaving is None and _why(view, child) is not None)
 
 
@@ -122,7 +126,8 @@ def _why(view: View, child: Child) -> Why | None:
 
 
 def _least_busy(child: Child) -> tuple[bool, bool, int, int]:
-    """Sort key: workers that boot first, then those to be recycled (they may have stopped claiming), then the idle."""
+    """Sort key: first workers that boot, then workers to be recycled (which may have stopped claiming), then workers
+    with the fewest tasks."""
     return child.ready_at is not None, not child.recycle_reason, len(child.running), child.slot.number
 
 

@@ -1,8 +1,8 @@
 """Decides when a slot is filled again.
 
-A slot is filled at once after a child that was useful. After early deaths (before ready, or within a second of it with
-no task settled) the delay grows each time, so that a crash loop costs little; a fenced worker is replaced without
-delay.
+After the death of a child that was useful, its slot is filled at once. A death is early if the child was not ready yet,
+or was ready for less than a second and had settled no task. With each early death the delay grows, so that a crash loop
+costs little. A fenced worker is replaced without delay.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from holdfastd.core.view import Breaker, Step, View
 YOUNG = 1.0
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
-SERVICE_DELAY = 5.0  # the longest delay for steward and store: all workers depend on them
+SERVICE_DELAY = 5.0  # the longest delay in seconds for the steward and the store, on which all workers depend
 JITTER = 0.25
 
 
 def is_young(child: Child, cause: Cause, now: float) -> bool:
-    """True if this death counts towards a crash loop."""
+    """True if this death is early, so that it counts towards a crash loop."""
     if cause.reason in {Reason.FENCED, Reason.REQUESTED}:
         return False
     if child.slot.kind is ChildKind.QUARANTINE and child.running:
-        return False  # its suspect has killed it, as was expected
+        return False  # its suspect has killed this quarantine worker, which was to be expected
     return child.ready_at is None or (child.settled == 0 and now - child.ready_at < YOUNG)
 
 
 def delay(failures: int, jitter: float, longest: float = LONGEST_DELAY) -> float:
-    """Seconds to wait after this many early deaths in a row (0: the first); `jitter` in -1..1."""
+    """Seconds until the next fork. `failures`: early deaths in a row before this one; `jitter`: -1..1."""
     base: float = min(longest, FIRST_DELAY * 2 ** min(failures, 16))
     return base * (1 + JITTER * jitter)
 
 
 def vacated(child: Child, young: bool, jitter: float, now: float) -> Vacant:
-    """The vacant seat after a child's death."""
+    """The vacant seat after a child's death, with the time at which it is filled. `young`: the death was early."""
     record = replace(child.record, restarts=child.record.restarts + 1)
     if not young:
         return Vacant(now, replace(record, failures=0))
@@ -45,7 +45,7 @@ def vacated(child: Child, young: bool, jitter: float, now: float) -> Vacant:
 
 
 def after_failed_fork(record: Record, jitter: float, now: float) -> Vacant:
-    """The vacant seat after a fork that the kernel refused: this seat waits."""
+    """The vacant seat after a failed fork. It is filled after a delay."""
     return Vacant(now + delay(record.failures, jitter), replace(record, failures=record.failures + 1))
 
 
@@ -57,10 +57,10 @@ def _young_delay(child: Child, jitter: float) -> float:
     return delay(child.record.failures - 1, jitter, SERVICE_DELAY)
 
 
-# A circuit breaker for crash loops: when workers keep dying soon after their start, only one at a time is started.
+# A circuit breaker for crash loops: if workers keep dying soon after their start, only one at a time is started.
 #
-# It opens at more than max(10, 3N) such deaths in a minute. While it is open one worker at a time is started as a
-# probe; a probe that has been ready for a minute closes it.
+# It opens after more than max(10, 3N) early deaths within a minute in a pool of N workers. While it is open, one worker
+# at a time is started as a probe. A probe that has been ready for a minute closes the breaker.
 
 WINDOW = 60.0
 PROOF = 60.0
@@ -68,7 +68,7 @@ LEAST = 10
 
 
 def young_death(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
-    """Count a worker's death soon after its start; opens the breaker when there were too many."""
+    """Count an early death of a worker. Open the breaker if there were too many."""
     breaker = view.breaker
     if breaker.is_open:
         return _probe_died(view, child, cause, jitter, now)
@@ -91,7 +91,8 @@ def _probe_died(view: View, child: Child, cause: str, jitter: float, now: float)
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """The vacant worker slots that may be filled, and when: all while closed, one while open."""
+    """The vacant worker slots that may be filled, with the times at which they are due. While the breaker is open, at
+    most one may."""
     vacant = [(seat.due, slot) for slot, seat in view.workers() if isinstance(seat, Vacant)]
     if not view.breaker.is_open:
         return vacant
@@ -106,14 +107,14 @@ def _probing(view: View) -> bool:
 
 
 def mark_probe(view: View, slot: Slot) -> View:
-    """This slot is being filled: while the breaker is open, it is the probe."""
+    """Note that this slot is being filled. If the breaker is open, the new worker is its probe."""
     if slot.kind is not ChildKind.WORKER or not view.breaker.is_open:
         return view
     return replace(view, breaker=replace(view.breaker, probe=slot))
 
 
 def close_if_recovered(view: View, now: float) -> Step:
-    """Close the breaker once its probe has been ready for a minute, or no seat is vacant any more."""
+    """Close the breaker if its probe has been ready for a minute, or if no seat is vacant any more."""
     if not view.breaker.is_open or not _has_recovered(view, now):
         return view, ()
     seats = {

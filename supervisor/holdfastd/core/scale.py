@@ -1,5 +1,5 @@
-"""Keeps the number of workers at its target (one more during a replacement). Surplus seats are removed in this order:
-vacant ones, workers that boot, idle workers, busy workers, which finish their tasks."""
+"""Keeps the number of workers at its target (one more during a replacement). If there are too many seats, they are
+removed in this order: vacant seats, workers that boot, idle workers, busy workers. Busy workers finish their tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 10_000
 
 
 def refusal(view: View, workers: int, host: Host = BOUNDLESS) -> str:
-    """The reason why the pool cannot have this size now on this host, or empty."""
+    """The reason why the pool cannot have this number of workers now on this host; empty if it can."""
     if view.stopping is not None:
         return "the supervisor is draining"
     if not LEAST <= workers <= MOST:
@@ -27,14 +27,15 @@ def refusal(view: View, workers: int, host: Host = BOUNDLESS) -> str:
 
 
 def asked(view: View, workers: int, host: Host = BOUNDLESS) -> Step:
-    """Change the target; refused with a log line while draining, out of range, or above what the host can hold."""
+    """Change the target. If this is refused, only log why: the service drains, the number is out of range, or the host
+    cannot hold so many workers."""
     if why_not := refusal(view, workers, host):
         return view, (Log("warning", "scaling refused", {"workers": workers, "reason": why_not}),)
     return replace(view, target=workers), (Log("info", "scaling", {"from": view.target, "to": workers}),)
 
 
 def balance(view: View, now: float) -> Step:
-    """Open seats up to the target, or retire workers down to it."""
+    """Open seats if there are fewer than the target, or remove seats if there are more."""
     if view.stopping is not None:
         return view, ()
     staying = [(slot, seat) for slot, seat in view.workers() if not _is_leaving(seat)]
@@ -50,7 +51,7 @@ def _is_leaving(seat: Seat) -> bool:
 
 
 def usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
-    """Sort key: the least useful seat comes first."""
+    """Sort key: the seat whose removal costs least comes first (see the module's docstring for the order)."""
     slot, seat = entry
     if not isinstance(seat, Child) or seat.leaving is not None:
         return 0, -slot.number
@@ -74,7 +75,7 @@ def retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
 
 
 def opened(view: View, kind: ChildKind, missing: int, now: float) -> View:
-    """Open so many seats, with the lowest numbers that are free."""
+    """Open `missing` seats of this kind, with the lowest free numbers, due now."""
     if missing <= 0:
         return view
     free = (slot for number in count() if (slot := Slot(kind, number)) not in view.seats)

@@ -1,7 +1,7 @@
-"""Slots and their seats: vacant, forking, or a child. All values are frozen.
+"""Slots and their seats. A seat is the state of a slot: vacant, forking, or a child. All values are frozen.
 
-A slot outlives its children: each child in it is an incarnation with its own name. A Record carries the counts that
-survive a death (early deaths in a row, restarts) from seat to seat.
+A slot outlives its children; a new child in it is a new incarnation. A Record keeps the counts that outlive a child:
+early deaths in a row in this slot, and restarts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ChildKind(StrEnum):
     QUARANTINE = "quarantine"
 
 
-CLAIMING = frozenset({ChildKind.WORKER, ChildKind.QUARANTINE})  # kinds that run tasks
+CLAIMING = frozenset({ChildKind.WORKER, ChildKind.QUARANTINE})  # the kinds of children that run tasks
 
 
 class Slot(NamedTuple):
@@ -43,7 +43,7 @@ LOADER = Slot(ChildKind.LOADER)
 
 
 class Why(StrEnum):
-    """The reason why a child is made to leave."""
+    """The reason why the parent makes a child leave."""
 
     STOP = "stop"
     SCALE = "scaled down"
@@ -54,13 +54,14 @@ class Why(StrEnum):
     SIGSTOPPED = "not heard of since"
 
 
-# A successor that is ready already replaces the child, which has no deadline for its tasks.
+# For these reasons a successor replaces the child. The successor is ready before the child is asked to leave, so the
+# child has no deadline for its tasks.
 REPLACED = frozenset({Why.RELOADED, Why.RECYCLED})
-GIVEN_UP = REPLACED | {Why.STOP, Why.SCALE}  # the seat of such a child is removed
+GIVEN_UP = REPLACED | {Why.STOP, Why.SCALE}  # for these reasons the child's seat is removed
 
 
 class StopStage(IntEnum):
-    """The stages through which a leaving child is ended."""
+    """The stages in which a child is ended, in their order."""
 
     ASKED = 0
     CANCELLING = 1
@@ -79,7 +80,7 @@ class ChildPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """The stage of a leaving child, and the absolute times at which the next stages begin."""
+    """The present stage of a leaving child, and the times at which the next stages begin (monotonic seconds)."""
 
     why: Why
     stage: StopStage
@@ -90,7 +91,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class BootError:
-    """The error that a child reported before it was ready."""
+    """The error because of which a child could not start, as the child reported it. `code`: its exit status."""
 
     code: int
     error: str
@@ -99,7 +100,7 @@ class BootError:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Counts of a slot: early deaths in a row, and how often it was filled again."""
+    """Counts of a slot. `failures`: early deaths in a row; `restarts`: how often the slot was filled again."""
 
     failures: int = 0
     restarts: int = 0
@@ -107,7 +108,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Vacant:
-    """No child; the seat is filled at `due`."""
+    """A seat without a child. It may be filled from `due` on (monotonic seconds)."""
 
     due: float
     record: Record = field(default_factory=Record)
@@ -115,7 +116,7 @@ class Vacant:
 
 @dataclass(frozen=True, slots=True)
 class Forking:
-    """A fork was ordered; its result is not known yet."""
+    """A seat for which a fork was ordered. The result is not known yet."""
 
     record: Record
     generation: int = 0
@@ -123,9 +124,9 @@ class Forking:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One incarnation. `last_message_at`: the time of its last message; `settled`: tasks settled since its start;
-    `generation`: of the code that it runs; `recycle_reason`: why it asks to be replaced, or empty;
-    `held`: the tasks that it has drained without giving them back."""
+    """A seat with a child: one incarnation. Times are monotonic seconds. `generation`: that of the code it runs.
+    `recycle_reason`: why the worker asks to be replaced, or empty. `running`: ids of the tasks it runs; `settled`: how
+    many tasks it has settled. `held`: how many tasks a drained worker still had when it ended."""
 
     slot: Slot
     incarnation: str
@@ -155,33 +156,33 @@ class Child:
 
     @property
     def boot_text(self) -> str:
-        """The error that it reported, with its traceback; empty if it reported none."""
+        """The boot error that the child reported, with its traceback; empty if it reported none."""
         error = self.boot_error
         return "\n".join(filter(None, (error.traceback.rstrip(), error.error))) if error else ""
 
     def silence(self, now: float) -> float:
-        """Seconds since the last message; 0 for the store, which sends none."""
+        """Seconds since the child's last message; 0 for the store, which sends no messages."""
         return 0.0 if self.slot.kind is ChildKind.STORE else now - self.last_message_at
 
 
 Seat = Vacant | Forking | Child
 
 
-# The timeouts and limits of supervision, in seconds; those without a setting are constants here.
+# The timeouts and limits of supervision, in seconds. These constants have no setting.
 
-SILENCE = 5.0  # a child that is silent this long has its stacks dumped, and a worker what it has not begun put back
+SILENCE = 5.0  # after this silence a child's stacks are written, and a worker's tasks that have not begun are put back
 ABORT_GRACE = 2.0  # from SIGABRT to SIGKILL
 SIGSTOP_LIMIT = 30.0  # a child that was stopped and continued must report within this time
 STEWARD_LEAVE = 5.0  # for the last acknowledgements
-STORE_LEAVE = 10.0  # for the store to write what it holds
-CANCEL_SHARE = 0.1  # of the drain timeout, kept for cancelled handlers to save a checkpoint
+STORE_LEAVE = 10.0  # for the store to write its data to disk
+CANCEL_SHARE = 0.1  # the last part of the drain timeout, in which cancelled handlers may save a checkpoint
 CANCEL_MOST = 5.0
-ROUND = 1.0  # how often children report, and how often the parent looks
-LATE = 5.0  # after a longer delay of the parent itself no silence is judged
-RESEND_DEATHS_EVERY = 10.0  # an unacknowledged death is sent again
-QUARANTINE_SHARE = 4  # at most a quarter of the pool's size runs suspects beside it
-SUSPECTS_FRESH = 5.0  # a number of suspects is ignored when the steward has not repeated it for this long
-BATCH = 16  # forks in one round, so that signals and clients are served in between
+ROUND = 1.0  # how often children report, and how often the parent checks them
+LATE = 5.0  # if the parent itself was delayed by more, it forgives the silence of its children
+RESEND_DEATHS_EVERY = 10.0  # how often an unacknowledged death is sent again
+QUARANTINE_SHARE = 4  # there are at most a quarter as many quarantine workers as workers of the pool
+SUSPECTS_FRESH = 5.0  # the number of suspects is ignored if the steward has not repeated it for this long
+BATCH = 16  # the most forks in one round, so that signals and clients are served in between
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,5 +199,5 @@ class SupervisionPolicy:
 
     @property
     def cancel_grace(self) -> float:
-        """Seconds before the end of a drain at which handlers are cancelled."""
+        """How many seconds before the end of a drain handlers are cancelled."""
         return min(CANCEL_MOST, self.drain_timeout * CANCEL_SHARE)

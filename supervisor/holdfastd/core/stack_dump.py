@@ -1,7 +1,7 @@
-"""Handles SIGUSR1: logs the state of all processes in one line, then has each one that can dump its stacks.
+"""Handles SIGUSR1: logs the state of all processes in one line, then has the children write their stacks.
 
-They dump one after the other, because all write to the same stream. The store and booting children are left out,
-because the signal would end them.
+The children write one after the other, because all of them write to the same stream. The store and booting children are
+left out, because the signal would end them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from holdfastd.core.commands import Kill, Log
 from holdfastd.core.slots import Child, ChildKind, Slot
 from holdfastd.core.view import Step, View
 
-PAUSE = 0.05  # seconds for one process to write its stacks
+PAUSE = 0.05  # seconds that one process has to write its stacks
 
 
 def asked(view: View, now: float) -> Step:
-    """Log the state, and queue the stack dumps."""
+    """Log the state of all processes, and note which children have to write their stacks."""
     children = sorted(view.children(), key=lambda child: child.slot)
     shows = (child.slot for child in children if _can_show(child))
     waiting = tuple(dict.fromkeys((*view.to_dump, *shows)))
@@ -25,7 +25,7 @@ def asked(view: View, now: float) -> Step:
 
 
 def proceed(view: View, now: float) -> Step:
-    """Order the next stack dump, if it is due."""
+    """If it is time, have the next child write its stacks."""
     if not view.to_dump or now < view.dump_at:
         return view, ()
     slot, *rest = view.to_dump
@@ -37,12 +37,12 @@ def proceed(view: View, now: float) -> Step:
 
 
 def worker_of(view: View, incarnation: str) -> Child | None:
-    """The worker of this incarnation that can write its stacks to its memory now."""
+    """The worker with this incarnation; None if it is not known, or cannot write its stacks to its memory now."""
     return next((child for child in view.claiming() if child.incarnation == incarnation and _can_show(child)), None)
 
 
 def to_memory(view: View, slot: Slot) -> Step:
-    """Have one worker write its stacks to its memory, where a client of the control socket reads them."""
+    """Have one worker write its stacks to its memory. A client of the control socket reads them there."""
     child = view.child(slot)
     return view, (Kill(slot, signal.SIGUSR2),) if child is not None and _can_show(child) else ()
 

@@ -1,7 +1,7 @@
-"""Ends one child in stages with absolute times: asked, cancelling, aborted, killed.
+"""Ends one child in stages: it is asked to leave, its handlers are cancelled, it gets SIGABRT, it gets SIGKILL.
 
-Drain, scale-down, hang and boot timeouts all use these stages; they differ in the stage they enter first and in the
-times.
+The times of the stages are absolute. A drain, a scale-down, a hang and a boot timeout use the same stages. They begin
+with different stages, and have different times.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from holdfastd.core import slots
 from holdfastd.core.commands import Command, Kill, Send
 from holdfastd.core.slots import Child, ChildKind, Leaving, Slot, StopStage, Why
 
-ABORT_SLACK = 1.0  # a worker that keeps its deadline still needs a moment to exit
+ABORT_SLACK = 1.0  # seconds that a worker needs to exit after its deadline
 
-# The signal sent on entering a stage. None on CANCELLING: the worker knows the time from the request to drain. None to
-# a store on ABORTING: it shows no stacks.
+# The signal that is sent when a stage begins. CANCELLING needs no signal: the worker knows the time from the request to
+# drain. The store gets no signal on ABORTING, because it does not write its stacks.
 _ENTER = {StopStage.ABORTING: signal.SIGABRT, StopStage.KILLING: signal.SIGKILL}
 _ENTER_STORE = {StopStage.KILLING: signal.SIGKILL}
 
@@ -26,13 +26,13 @@ ChildStep = tuple[Child, tuple[Command, ...]]
 
 
 def ask_worker(child: Child, why: Why, cancel_at: float, deadline: float) -> ChildStep:
-    """Ask a worker to finish its tasks by `deadline`; handlers are cancelled at `cancel_at`. A second call changes the
+    """Ask a worker to finish its tasks by `deadline`. Handlers are cancelled at `cancel_at`. A second call sets new
     times."""
     return _asked(child, why, cancel_at, deadline), _asking(child, Drain(cancel_at, deadline))
 
 
 def ask_service(child: Child, now: float, why: Why = Why.STOP) -> ChildStep:
-    """Ask a service process that is not the store to finish and leave; the steward acknowledges all deaths first."""
+    """Ask a service process (not the store) to finish and leave. The steward first acknowledges all deaths."""
     deadline = now + slots.STEWARD_LEAVE
     return _asked(child, why, deadline, deadline), _asking(child, Leave(deadline))
 
@@ -51,19 +51,19 @@ def ask_store(child: Child, now: float) -> ChildStep:
 
 
 def abort(child: Child, why: Why, now: float) -> ChildStep:
-    """Send SIGABRT now (it dumps the stacks), and SIGKILL soon after."""
+    """Send SIGABRT now, on which the child writes its stacks, and SIGKILL soon after."""
     leaving = Leaving(why, StopStage.CANCELLING, now, now, now + slots.ABORT_GRACE)
     return advance(replace(child, leaving=leaving), now)
 
 
 def kill(child: Child, why: Why, now: float) -> ChildStep:
-    """Send SIGKILL now, whatever was planned."""
+    """Send SIGKILL now, whatever stage the child is in."""
     killed = replace(child, leaving=Leaving(why, StopStage.KILLING, now, now, now))
     return killed, (Kill(child.slot, signal.SIGKILL),)
 
 
 def advance(child: Child, now: float) -> ChildStep:
-    """Enter every stage whose time has come."""
+    """Let the child enter all stages whose time has come."""
     commands: list[Command] = []
     while child.leaving is not None and due(child.leaving) <= now:
         stage = StopStage(child.leaving.stage + 1)
@@ -78,8 +78,8 @@ def due(leaving: Leaving) -> float:
 
 
 def _asking(child: Child, message: Drain | Leave) -> tuple[Command, ...]:
-    """The commands that ask a child to leave. A stopped child is continued, so that it reads them. A booting child gets
-    SIGTERM, because it may be deep in an import."""
+    """The commands that ask a child to leave with this message. A stopped child is continued, so that it reads the
+    message. A booting child gets SIGTERM, because it may be in a long import."""
     asking = (Send(child.slot, message), Kill(child.slot, signal.SIGCONT))
     return asking if child.ready_at is not None else (*asking, Kill(child.slot, signal.SIGTERM))
 

@@ -16,8 +16,8 @@ RECENT = 50
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """One entry of the service's history: a child as it was last, and its end. `status`: exit code, or minus the
-    signal."""
+    """One death in the service's history. `at`: monotonic seconds; `child`: its last state; `status`: the exit code, or
+    the negative number of the signal."""
 
     at: float
     child: Child
@@ -28,8 +28,8 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """Early deaths of workers in the last minute; once open, one worker at a time is started as a probe, from
-    `due` on."""
+    """The circuit breaker of workers. `deaths`: times of their early deaths in the last minute. While it is open, one
+    worker at a time is started as a probe, from `due` on."""
 
     deaths: tuple[float, ...] = ()
     cause: str = ""
@@ -44,8 +44,8 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """A generation of workers is being introduced. `before`: the generation that continues if it fails; `proven`: a
-    worker of the new generation has been ready."""
+    """A reload that is not over. `before`: the generation that goes on if the new one fails. `proven`: a worker of the
+    new generation has been ready. `deaths`: its workers that died before they were ready."""
 
     before: int
     proven: bool = False
@@ -54,8 +54,8 @@ class Reload:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The result of the last reload; `error` is empty if its generation serves now, `traceback` is the handler's, if
-    any."""
+    """The result of the last reload. `error`: why it failed; empty if its generation serves now. `traceback`: that of
+    the handler's import, if it failed."""
 
     generation: int
     error: str = ""
@@ -64,20 +64,21 @@ class Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The service is ending: the times until which workers may work, the number of stop signals, and the exit
-    status."""
+    """The end of the service. `cancel_at`, `deadline`: when handlers are cancelled, and when workers must have ended.
+    `code`: the exit status. `signals`: how many stop signals have arrived."""
 
     cancel_at: float
     deadline: float
     code: int
     signals: int = 1
     killing: bool = False
-    closing_line: str = ""  # shown when all is over
+    closing_line: str = ""  # printed when the service is over
 
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """Tasks that had ended `before` the burst, by state; `empty`: successive checks that found nothing left."""
+    """The state of --burst. `before`: how many tasks had ended before the burst, by state. `empty`: how many successive
+    checks have found no task left."""
 
     before: Mapping[str, int]
     empty: int = 0
@@ -85,8 +86,8 @@ class Burst:
 
 @dataclass(frozen=True, slots=True)
 class UnacknowledgedDeath:
-    """A death that no steward has acknowledged yet. `cut_off`: how many of its tasks are counted already.
-    `while_stopping`: it came after the order to stop."""
+    """A death that no steward has acknowledged yet. `while_stopping`: the worker died after the order to stop.
+    `cut_off`: how many of the worker's tasks the view has counted as cut off."""
 
     message: Died
     while_stopping: bool
@@ -95,10 +96,10 @@ class UnacknowledgedDeath:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Suspects that may start in the lanes served here, as the steward reported at `counted_at`; `alone`: those of them
-    that run while no other quarantine worker does. `quiet`: the mark that keeps this host from claiming, in words.
-    `no_room`: why the host could not hold all wanted workers when it was last measured. `failed`: why the last one
-    could not start."""
+    """What the parent knows of suspects. `startable`: how many may start in the lanes served here, as the steward
+    reported at `counted_at`. `alone`: how many of these may run only while no other quarantine worker runs one.
+    `quiet`: the mark because of which this host claims no tasks, in words. `no_room`: why the host could not hold all
+    wanted workers when it was last measured. `failed`: why the last quarantine worker could not start."""
 
     startable: int = 0
     alone: int = 0
@@ -111,7 +112,7 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class NotShared:
-    """The workers of this generation import the handler themselves, because of `why`."""
+    """A generation whose workers import the handler themselves. `why`: the reason why the loader cannot do it."""
 
     generation: int
     why: str
@@ -123,15 +124,15 @@ class View:
     target: int
     ticked: float
     seats: Mapping[Slot, Seat] = field(default_factory=dict[Slot, Seat])
-    ready_kinds: frozenset[ChildKind] = frozenset()  # kinds of which one has been ready
+    ready_kinds: frozenset[ChildKind] = frozenset()  # kinds of children of which one has been ready
     breaker: Breaker = field(default_factory=Breaker)
     quarantine: Quarantine = field(default_factory=Quarantine)
     unacknowledged: Mapping[str, UnacknowledgedDeath] = field(default_factory=dict[str, UnacknowledgedDeath])
     deaths_sent_at: float = 0.0
     boot_failures: Mapping[ChildKind, int] = field(default_factory=dict[ChildKind, int])
     last_printed: str = ""  # the last traceback printed
-    generation: int = 0  # the generation of new workers; workers of an earlier one are replaced
-    generations: int = 0  # the latest generation that was requested
+    generation: int = 0  # the generation of new workers; workers of earlier generations are replaced
+    generations: int = 0  # the number of the last generation that was requested
     reload: Reload | None = None
     reloaded: Reloaded | None = None
     not_shared: NotShared | None = None
@@ -141,7 +142,7 @@ class View:
     deaths: tuple[Death, ...] = ()
     death_count: int = 0
     death_causes: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])  # by kind and cause
-    to_dump: tuple[Slot, ...] = ()  # children whose stacks are still to be dumped, the next at `dump_at`
+    to_dump: tuple[Slot, ...] = ()  # children that have to write their stacks, the next one at `dump_at`
     dump_at: float = 0.0
     over: int | None = None
 
@@ -156,7 +157,7 @@ class View:
         return (child for child in self.children() if child.slot.kind is kind)
 
     def claiming(self) -> Iterator[Child]:
-        """Living workers of the pool and of quarantine."""
+        """The living workers of the pool and of quarantine."""
         return (child for kind in CLAIMING for child in self.living(kind))
 
     def serving(self) -> int:
@@ -179,6 +180,6 @@ def removed(view: View, *slots: Slot) -> View:
 
 
 def known(view: View, slot: Slot, incarnation: str) -> Child | None:
-    """The child of an event; None if another incarnation is in its slot."""
+    """The child with this incarnation in this slot; None if it is not there any more."""
     child = view.child(slot)
     return child if child is not None and child.incarnation == incarnation else None

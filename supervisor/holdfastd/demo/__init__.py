@@ -1,1 +1,1 @@
-"""The demonstration: a real supervisor whose processes are killed while it works, and a report of the result."""
+"""The demonstration: it kills processes of a real supervisor while they work, and reports the result."""

@@ -1,4 +1,4 @@
-"""Runs the demonstration: tasks are submitted evenly, a worker is killed every half second, the steward twice."""
+"""Runs the demonstration: it submits tasks evenly, and kills a worker every half second, and the steward twice."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from holdfast.store import Store, open_store
 from holdfastd.demo.supervisor_process import Killer, SupervisorProcess, running
 from holdfastd.demo.tally import ALL_KEPT, DemoResult, Recorder, tally
 
-# Sample texts that every machine with Python has: passages of the standard library's sources.
+# The texts of the tasks: passages of the standard library's source files, which every machine with Python has.
 
-LINES = 40  # of a passage
+LINES = 40  # lines of a passage
 
 
 def passages(number: int, seed: int) -> list[str]:
-    """`number` passages in an order that depends on the seed; none is repeated while there are enough."""
+    """`number` passages in an order that depends on the seed. They repeat only if there are fewer passages."""
     files = sorted(path for path in Path(os.__file__).parent.glob("*.py") if path.is_file())
     random.Random(seed).shuffle(files)
     texts = [passage for path in files for passage in _passages(path)]
@@ -51,7 +51,7 @@ def _passages(path: Path) -> Iterator[str]:
 CONCURRENCY = 4
 TICK = 0.1  # seconds
 KILL_EVERY = 0.5
-TAIL = 10  # tasks: nothing is killed for the last tasks: most workers would be idle
+TAIL = 10  # when this many tasks are left, nothing is killed any more, because most workers are idle
 ENDS_WITHIN = 120.0  # seconds after the last submission; a task whose worker died three times waits 30 s, alone
 
 
@@ -65,7 +65,7 @@ class Demonstration:
 
 @dataclass(slots=True)
 class DemoProgress:
-    """The progress to show; `messages` are the latest events, for people."""
+    """The progress to show. `messages`: the latest events, in words."""
 
     program: Demonstration
     recorder: Recorder
@@ -191,7 +191,7 @@ def progress_panel(progress: DemoProgress) -> RenderableType:
 
 
 def result_panel(result: DemoResult, breaches: list[str]) -> RenderableType:
-    """The result, with the promises that were broken."""
+    """The result, with the promises that were broken (`breaches`), or a line that says that all were kept."""
     rows = Table.grid(padding=(0, 2))
     for name, value in result.rows():
         rows.add_row(name, Text(value, style="bold"))

@@ -1,5 +1,5 @@
-"""Draws the picture of the README: `python -m holdfastd.demo.picture FILE.svg` runs the demonstration and draws its
-end."""
+"""Draws the picture in the README: `python -m holdfastd.demo.picture FILE.svg` runs the demonstration and draws its
+last screen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDTH = 78
 
 
 def draw(path: Path, program: Demonstration) -> bool:
-    """Draw the picture, if no promise was broken; True if it was drawn."""
+    """Draw the picture unless a promise was broken. True if it was drawn."""
     shown: list[DemoProgress] = []
     result = run_demo(program, shown.append)
     breaches = result.breaches(program.tasks)

@@ -25,7 +25,7 @@ from holdfastd.parent import prctl
 
 
 class DemoError(Exception):
-    """The demonstration cannot run; `status`: the exit status of its supervisor, if it has ended."""
+    """The demonstration cannot run. `status`: the exit status of its supervisor; None if it has not ended."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -36,19 +36,19 @@ HANDLER = "holdfastd.demo.tally:handle"
 READY_WITHIN = 60.0  # seconds
 ENDS_WITHIN = 60.0
 LOOK_EVERY = 0.02
-LOG_TAIL = 2000  # characters of its log in an error
+LOG_TAIL = 2000  # characters from the end of the supervisor's log, shown in an error
 
 
 @dataclass(frozen=True, slots=True)
 class SupervisorProcess:
-    """`settings` locate it: folders, store, queue."""
+    """The supervisor of the demonstration. `settings`: those with which it runs."""
 
     process: subprocess.Popen[bytes]
     settings: Settings
     log: Path
 
     def processes(self, kind: str) -> list[ProcessStatus]:
-        """Its children of this kind; none while it does not answer."""
+        """The supervisor's children of this kind; none while it does not answer."""
         try:
             status = ask(self.settings.runtime_dir, AskStatus())
         except ControlError:
@@ -58,8 +58,8 @@ class SupervisorProcess:
 
 @contextmanager
 def running(workers: int, concurrency: int) -> Generator[SupervisorProcess]:
-    """A supervisor whose workers are all ready; it is ended and its folders are removed at the end. DemoError if it
-    cannot start."""
+    """A context manager with a supervisor whose workers are all ready. At the end it ends the supervisor and removes
+    its folders. Raises DemoError if the supervisor cannot start."""
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         service = _start(folder, workers, concurrency)
@@ -94,7 +94,7 @@ def _start(folder: Path, workers: int, concurrency: int) -> SupervisorProcess:
             stderr=stream,
             cwd=folder,
             env=_environment(),
-            start_new_session=True,  # a Ctrl-C is for the demonstration, which then ends the service
+            start_new_session=True,  # Ctrl-C reaches only the demonstration, which then ends the service
             preexec_fn=partial(prctl.die_with_parent, signal.SIGTERM),
         )
     try:
@@ -105,7 +105,7 @@ def _start(folder: Path, workers: int, concurrency: int) -> SupervisorProcess:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without variables that would change the supervisor's settings."""
+    """This process's environment, without variables that would change the supervisor's settings."""
     ours = ("HOLDFAST_", "REDIS_", "SCHEDULER", "STORAGE", "NOTIFY_", "WATCHDOG_", "OTEL_")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
@@ -131,12 +131,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 # Killer kills random busy workers, and now and then the steward.
 
-GROWN_UP = 1.5  # seconds: an earlier death counts towards a crash loop, and the successor waits
+GROWN_UP = 1.5  # seconds that a worker must have lived: an earlier death would count towards a crash loop
 
 
 @dataclass(slots=True)
 class Killer:
-    """`killed`: incarnation → time of the kill (Unix time), for workers."""
+    """Kills processes of the supervisor. `killed`: the killed workers' incarnations with the time (Unix seconds).
+    `stewards`: how many stewards were killed."""
 
     service: SupervisorProcess
     chance: random.Random

@@ -20,14 +20,15 @@ from holdfast.errors import StoreUnavailableError
 from holdfast.store import Store
 from holdfastd.demo.supervisor_process import Killer
 
-# The result of the demonstration, and the checks that nothing was lost or done twice. Pure.
+# The result of the demonstration, and the checks that nothing was lost or recorded twice. No I/O.
 
 ALL_KEPT = "every promise was kept: nothing lost, nothing committed twice"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """`commits`: recorded outcomes; recovery in milliseconds, from a kill to the task's next run."""
+    """The numbers of the demonstration. `commits`: recorded outcomes. `recovery_p50`, `recovery_p99`: milliseconds from
+    a kill to the next run of the worker's task."""
 
     accepted: int
     completed: int
@@ -46,7 +47,7 @@ class DemoResult:
         return self.accepted - self.completed
 
     def breaches(self, expected: int) -> list[str]:
-        """The promises that were broken, one line each; empty if none was."""
+        """The promises that were broken, a line for each; empty if none was. `expected`: how many tasks were sent."""
         checks = {
             f"submitted: {counted(expected, 'task')}, accepted: {self.accepted}": self.accepted != expected,
             f"lost: {counted(self.lost, 'task')}": self.lost != 0,
@@ -72,7 +73,7 @@ class DemoResult:
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """A percentile by nearest rank; None without values."""
+    """The percentile of these values by nearest rank, for example `share` 0.99; None if there are no values."""
     ranked = sorted(values)
     return ranked[min(len(ranked) - 1, int(share * len(ranked)))] if ranked else None
 
@@ -81,10 +82,10 @@ def _ms(value: float | None) -> str:
     return "none was needed" if value is None else f"{value:.1f} ms"
 
 
-# The demonstration's handler: it counts the words of a text, slowly enough to be killed in the middle.
+# The handler of the demonstration. It counts the words of a text, so slowly that it can be killed in the middle.
 
 PIECES = 4
-PAUSE = 0.03  # seconds after each piece
+PAUSE = 0.03  # seconds after each piece of the text
 
 
 async def handle(messages: list[dict[str, Any]]) -> dict[str, float]:
@@ -98,7 +99,7 @@ async def handle(messages: list[dict[str, Any]]) -> dict[str, float]:
     return {"words": found, "began": began}
 
 
-# Recorder follows the store's events: tasks accepted, their workers, and the outcomes recorded for each.
+# Recorder follows the events of the store: which tasks were accepted, which workers ran them, which outcomes recorded.
 
 PAGE = 1000
 WAIT = 1.0  # seconds
@@ -107,7 +108,8 @@ AGAIN = 0.1
 
 @dataclass(slots=True)
 class Recorder:
-    """`commits` counts outcomes of each turn; `crashed`: task → incarnations that died with it, in order."""
+    """What the events say. `commits`: recorded outcomes by task and turn. `crashed`: for a task, the incarnations that
+    died while they ran it, in order."""
 
     store: Store
     accepted: int = 0
@@ -152,7 +154,7 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A task's result: its word count, and the start (Unix time) of the run that computed it."""
+    """A task's result: the number of words, and the start of the run that counted them (Unix seconds)."""
 
     words: int
     began: float
@@ -167,7 +169,7 @@ def _counted(record: TaskRecord) -> Counted | None:
 def tally(
     recorder: Recorder, killer: Killer, records: Sequence[TaskRecord], texts: Sequence[str], seconds: float
 ) -> DemoResult:
-    """The result of the demonstration."""
+    """The result of the demonstration, from the recorded events, the kills, and the records of the tasks."""
     results = [_counted(record) for record in records]
     counted = zip(results, texts, strict=True)
     wrong = sum(result is not None and result.words != len(text.split()) for result, text in counted)
@@ -190,8 +192,8 @@ def tally(
 def _recoveries(
     recorder: Recorder, killer: Killer, records: Sequence[TaskRecord], results: Sequence[Counted | None]
 ) -> list[float]:
-    """Milliseconds from the kill to the handler's next run, for tasks that lost one worker: after a second death a task
-    waits on purpose."""
+    """Milliseconds from the kill of a worker to the next run of its task. Only tasks that lost exactly one worker
+    count, because after a second death a task waits on purpose."""
     delays: list[float] = []
     for record, result in zip(records, results, strict=True):
         crashed = recorder.crashed.get(record.task_id, [])

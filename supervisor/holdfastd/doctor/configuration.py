@@ -1,4 +1,4 @@
-"""Settings that are valid but rarely intended."""
+"""Checks the settings for values that are valid, but probably a mistake."""
 
 from __future__ import annotations
 

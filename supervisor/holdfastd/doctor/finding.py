@@ -1,4 +1,4 @@
-"""A finding of `supervisor doctor`: the check that was made, its result, and the remedy if one is needed."""
+"""A finding of `supervisor doctor`: the check, its result, and the remedy if one is needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """The severity. A note is information; a warning is a risk; a problem stops tasks from running or may lose them."""
+    """The severity of a finding. A note informs. A warning is a risk. A problem keeps tasks from running, or may lose
+    tasks."""
 
     OK = "ok"
     NOTE = "note"
@@ -17,7 +18,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. `subject` and `look` name the check, `found` is its result, `fix` the remedy or empty.
+    """One line of the report. `subject` and `look` name the check. `found`: its result. `fix`: the remedy, or empty.
 
     The field names are those of `doctor --json`.
     """
@@ -31,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a subject; makes findings of its results."""
+    """One check of a subject. Its methods make findings."""
 
     subject: str
     look: str

@@ -1,4 +1,4 @@
-"""The folders of the service: they must be writable, private, and have room for the store's data."""
+"""Checks the folders of the service. They must be writable and private, and have room for the store's data."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ REMOTE = frozenset({"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p"})
 class FolderInfo:
     """A folder and the `flag` that chooses it.
 
-    If it is `missing`, the other fields describe the folder that it would be created in. `free` is in bytes;
-    `filesystem` is the kernel's name for it, empty if unknown. `blocked` is the reason why it cannot be used, with the
-    remedy, and `status` the exit status that `start` would then have.
+    If the folder is `missing`, the other fields describe the folder in which it would be created. `free`: bytes.
+    `filesystem`: the kernel's name for the file system, empty if unknown. `blocked`: the reason why the folder cannot
+    be used, with the remedy. `status`: the exit status that `start` would then have.
     """
 
     path: Path
@@ -49,9 +49,9 @@ class FolderInfo:
 
 
 def look(settings: Settings) -> list[FolderInfo]:
-    """The runtime folder, then the folder of the embedded store's data (the state folder without such a store).
+    """The runtime folder, then the folder of the embedded store's data (without an embedded store: the state folder).
 
-    Creates neither.
+    This creates no folder.
     """
     data = data_directory(settings).path if settings.embedded else settings.state_dir
     return [_examine(settings.runtime_dir, settings.runtime_folder), _examine(data, settings.state_folder)]
@@ -76,25 +76,25 @@ def _examine(path: Path, chosen: ServiceFolder) -> FolderInfo:
 
 
 def _nearest(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that exists (or that denies access)."""
+    """This folder if it exists, or the nearest folder above it that exists or denies access."""
     while not os.path.lexists(path) and path != path.parent:
         path = path.parent
     return path
 
 
 def _distrust(folder: ServiceFolder) -> OSError | None:
-    """The error if another user could have put its content there."""
+    """The error if another user could have written into the folder; None if no other user could."""
     try:
         folder.check()
     except UntrustedError as error:
         return error
-    except OSError:  # it cannot be reached; _obstacle has the better message
+    except OSError:  # the folder cannot be reached; _obstacle has a better message for this
         return None
     return None
 
 
 def _obstacle(path: Path, nearest: Path) -> OSError | None:
-    """The error that creating the folder, or writing in it, would raise."""
+    """The error that would be raised if the folder were created, or a file written in it; None if there is none."""
     if not nearest.is_dir():
         return _error(errno.EEXIST if nearest == path else errno.ENOTDIR, path)
     if os.access(nearest, os.W_OK | os.X_OK):
@@ -109,15 +109,15 @@ def _error(number: int, path: Path) -> OSError:
 
 
 def _filesystem(path: Path) -> str:
-    """The file system of the mount that holds the path: the last one with the longest name, because later mounts hide
-    earlier ones."""
+    """The file system of the mount to which the path belongs: the one with the longest path. Of several with the same
+    path the last one counts, because later mounts hide earlier ones."""
     real = path.resolve()
     mounts = [mount for mount in psutil.disk_partitions(all=True) if real.is_relative_to(mount.mountpoint)]
     return max(reversed(mounts), key=lambda mount: len(mount.mountpoint)).fstype if mounts else ""
 
 
 def judge(folder: FolderInfo, *, keeps_data: bool) -> Iterator[Finding]:
-    """`keeps_data`: the folder holds the data of the embedded store."""
+    """Judge one folder. `keeps_data`: the folder contains the data of the embedded store."""
     check = Check("folders", f"{folder.flag} {folder.path}")
     if folder.blocked:
         text, _, fix = folder.blocked.rpartition(": ")
@@ -149,13 +149,13 @@ def _judge_room(folder: FolderInfo, check: Check) -> Iterator[Finding]:
         yield check.warning(f"it is on a network ({folder.filesystem}): each write waits for it", "use a local disk")
 
 
-# The embedded store: its server program must exist and be able to read the data that is there.
+# Checks the embedded store: its server program must exist and be able to read the existing data.
 
 _PROGRAM = Check("folders", "embedded store")
 
 
 def look_for_program(settings: Settings) -> str | StoreLaunchError:
-    """The engine of the program, or the error that `start` would end with."""
+    """The engine and version of the program, or the error with which `start` would end."""
     try:
         engine = launch.find().engine
         data_directory(settings).check(engine)

@@ -1,6 +1,6 @@
-"""The handler's import: its result as a value, and the judgement of it.
+"""The result of the handler's import, as a value, and the findings that follow from it.
 
-handler_trial imports the handler, in a child process.
+The module handler_trial imports the handler, in a child process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from holdfast.core.words import counted
 from holdfastd.doctor.finding import Check, Finding
 
 SLOW = 5.0  # seconds
-SHOWN = 5  # names of threads
+SHOWN = 5  # names of threads that a finding shows
 ADVICE = "start them when the handler is first called"
 
 _HANDLER = Check("handler", "import and signature")
@@ -22,7 +22,7 @@ _OWNER = Check("handler", "owner of its code")
 
 
 class Function(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One function, as `holdfast.handler.publication` describes it; `options` are those that the handler sets."""
+    """One function of the handler, as `holdfast.handler.publication` describes it. `options`: those that it sets."""
 
     name: str
     kind: str
@@ -31,8 +31,8 @@ class Function(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Imported(msgspec.Struct, frozen=True, tag="imported"):
-    """The handler can run. The import took `seconds` and started `threads` (names) and `processes` (pids).
-    `not_preloaded`: why workers cannot share one import, empty if they can; None: they are not to."""
+    """The result of an import that succeeded. It took `seconds`, and started `threads` (names) and `processes` (pids).
+    `not_preloaded`: why workers cannot share one import; empty if they can; None if the settings do not ask for it."""
 
     handler: str
     functions: list[Function]
@@ -43,14 +43,14 @@ class Imported(msgspec.Struct, frozen=True, tag="imported"):
 
 
 class NotImported(msgspec.Struct, frozen=True, tag="not-imported"):
-    """The handler cannot run: the error on one line, and the traceback of the user's code if there is one."""
+    """The result of an import that failed. `error`: one line. `traceback`: that of the user's code, or empty."""
 
     error: str
     traceback: str = ""
 
     @property
     def message(self) -> str:
-        """The lines that `supervisor start` would print."""
+        """The lines that `supervisor start` would print for this error."""
         return f"{self.traceback.rstrip()}\n{self.error}" if self.traceback else self.error
 
 
@@ -58,14 +58,15 @@ Trial = Imported | NotImported
 
 
 def judge_owner(refusal: str) -> Iterator[Finding]:
-    """`refusal`: the reason why root does not run this code, with what to do; empty if it does."""
+    """Judge the owner of the code. `refusal`: the reason why root does not run the code, and what to do; empty if root
+    runs it."""
     if refusal:
         text, _, fix = refusal.partition(": ")
         yield _OWNER.problem(text, fix)
 
 
 def judge(trial: Trial, *, is_named: bool) -> Iterator[Finding]:
-    """`is_named`: the settings name a handler, so that a missing one is a problem."""
+    """Judge the import. `is_named`: the settings name a handler, so it is a problem if there is none."""
     match trial:
         case NotImported() if not is_named and not trial.traceback:
             yield _HANDLER.note(f"not checked: {trial.error}", "supervisor doctor HANDLER")
@@ -78,7 +79,7 @@ def judge(trial: Trial, *, is_named: bool) -> Iterator[Finding]:
 
 
 def judge_side_effects(imported: Imported) -> Iterator[Finding]:
-    """Judges effects of the import that each worker will have, again at each restart."""
+    """Judge the effects of the import. They happen in each worker, and again at each restart."""
     if imported.seconds > SLOW:
         when = "before the first worker starts" if imported.not_preloaded == "" else "at each start of a worker"
         yield _HANDLER.warning(f"the import takes {imported.seconds:.1f} s, {when}", "import less, or import later")
@@ -95,7 +96,7 @@ def judge_side_effects(imported: Imported) -> Iterator[Finding]:
 
 
 def judge_lanes(imported: Imported, lanes: Sequence[str]) -> Iterator[Finding]:
-    """Judges the lanes of the handlers: a lane that these workers do not serve is probably a mistake."""
+    """Judge the lanes of the handlers. A lane that the workers of these settings do not serve is probably a mistake."""
     for each in imported.functions:
         lane = each.options.get("lane")
         if lane is not None and lane not in lanes:

@@ -1,6 +1,6 @@
-"""Imports the handler in a fork of this process, like `start`, because it may hang, exit or crash.
+"""Imports the handler as `start` does, but in a forked child, because the import may hang, exit or crash.
 
-For root, code of another user is imported by its owner.
+If root runs the command and another user owns the code, a process of that user imports it.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ from holdfastd.parent.prctl import become_subreaper
 from holdfastd.parent.preload import preload
 from holdfastd.parent.preload_handler import is_preloaded, not_shareable
 
-# The child: it imports the handler like a worker, and sends the result to the parent.
+# The child imports the handler like a worker, and sends the result to its parent.
 
 STDOUT, STDERR = 1, 2
 
 
 def import_handler(settings: Settings, channel: socket.socket) -> NoReturn:
-    """Import the handler, send the result on one line, and end this process with all that the import has started."""
+    """Import the handler and send the result on one line. Then end this process, with the threads that the import has
+    started."""
     os.dup2(STDERR, STDOUT)  # the import may print; standard output belongs to the command
     faulthandler.enable(STDERR)  # if it hangs, SIGABRT makes it print its stacks
 
@@ -75,7 +76,8 @@ def _import(settings: Settings, answer: Callable[[Trial], None]) -> None:
 
 
 def _result(settings: Settings, handler: Handler, began: float, before: ForkHazards) -> Trial:
-    """The result. A handler whose import alone exceeds --max-memory is refused: a worker would be this large."""
+    """The result of an import. If this process now uses more than --max-memory, the handler is refused, because a
+    worker would use as much."""
     limits = recycle.RecycleLimits(memory=settings.max_memory)
     if too_heavy := recycle.refusal(limits, psutil.Process().memory_info().rss):
         return NotImported(too_heavy)
@@ -91,10 +93,10 @@ def _chosen(options: HandlerOptions) -> dict[str, object]:
     return {each.name: value for each in fields(options) if (value := getattr(options, each.name)) is not None}
 
 
-# Imports code that is not root's as its owner does, when root asks: in a process of that user.
+# If root runs the command and another user owns the code, a process of this owner imports the code.
 #
-# The process is a new interpreter: a fork of root's would have in its memory what root's has. It gets no secret of the
-# settings, a few variables, no terminal, and no way to more rights.
+# The process is a new Python interpreter, because a fork would contain the memory of root's process. It gets no secrets
+# from the settings, only a few environment variables, and no terminal. It cannot gain more rights.
 
 NO_GROUP = 65_534
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", INCARNATION_VARIABLE)
@@ -103,8 +105,8 @@ _PROGRAM = "import sys; from holdfastd.doctor.handler_trial import main; main(*m
 
 
 def owner_of(found: Sequence[Stranger]) -> int | NotImported:
-    """The one user who owns the code; or the reason why there is none, for example because several users can change
-    it."""
+    """The one user who owns the code. If there is none, for example because several users can change the code, the
+    error."""
     owners = {each.owner for each in found}
     if len(owners) == 1 and ANYBODY not in owners:
         return owners.pop()
@@ -113,7 +115,8 @@ def owner_of(found: Sequence[Stranger]) -> int | NotImported:
 
 
 def import_as(owner: int, settings: Settings, channel: socket.socket) -> int:
-    """Become the owner and import the handler in a new interpreter; returns only if there is none for this user."""
+    """Become this owner, and import the handler in a new interpreter. Returns (with an exit status) only if the owner
+    cannot run the interpreter."""
     given = os.memfd_create("settings")
     with os.fdopen(os.dup(given), "wb") as file:
         pickle.dump(settings.model_copy(update=dict.fromkeys((*names.SECRETS, "webhook_url"))), file)
@@ -132,14 +135,15 @@ def import_as(owner: int, settings: Settings, channel: socket.socket) -> int:
 
 
 def main(given: int, channel: int) -> None:
-    """Runs in the new interpreter."""
+    """Import the handler in the new interpreter. `given`: the descriptor with the settings; `channel`: that of the
+    channel to the parent."""
     with os.fdopen(given, "rb") as file:
         settings: Settings = pickle.load(file)  # noqa: S301 - written by our own parent
     import_handler(settings, socket.socket(fileno=channel))
 
 
 def _leave_terminal() -> None:
-    """Closes the terminal of root to the imported code, which could type into it."""
+    """Give up root's terminal, into which the imported code could otherwise type commands."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in {STDOUT, STDERR, STREAM.descriptor()}:
         os.dup2(nothing, descriptor)
@@ -147,12 +151,12 @@ def _leave_terminal() -> None:
 
 
 def _become(owner: int) -> dict[str, str]:
-    """Take all rights of this user and no others; the variables of its processes."""
+    """Take the rights of this user, and give up all others. Returns the environment variables for its processes."""
     environ = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
         entry = pwd.getpwuid(owner)
-    except KeyError:  # a number without a name, as in containers
+    except KeyError:  # the user has a number and no name, which is common in containers
         group, groups = NO_GROUP, list[int]()
     else:
         group, groups = entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)
@@ -161,20 +165,20 @@ def _become(owner: int) -> dict[str, str]:
     os.setresgid(group, group, group)
     os.setresuid(owner, owner, owner)
     prctl.gain_no_rights()
-    prctl.die_with_parent(signal.SIGTERM)  # forgotten by the kernel when the user changes
+    prctl.die_with_parent(signal.SIGTERM)  # again, because the kernel forgets it when the user changes
     return environ
 
 
-POLL_INTERVAL = 0.1  # seconds between two checks for the end of the child
-STACK_TIMEOUT = 1.0  # seconds for a child that hangs to print its stacks
-KILL_TIMEOUT = 5.0  # seconds for the kernel to end it
-LONGEST_ANSWER = 16 << 20  # bytes: a registry may have many handlers
+POLL_INTERVAL = 0.1  # seconds between two checks whether the child has ended
+STACK_TIMEOUT = 1.0  # seconds that a child that hangs has to print its stacks
+KILL_TIMEOUT = 5.0  # seconds that the kernel has to end the child
+LONGEST_ANSWER = 16 << 20  # bytes: an application may have many handlers
 
 _trials: msgspec.json.Decoder[Trial] = msgspec.json.Decoder(Trial)
 
 
 def look(settings: Settings) -> Trial:
-    """Imports the handler in a child, within the boot timeout. Forks: this process may have one thread only."""
+    """Import the handler in a child, within the boot timeout. This forks, so this process may have only one thread."""
     try:
         target = check(settings)
     except HandlerError as error:
@@ -183,8 +187,8 @@ def look(settings: Settings) -> Trial:
     owner = owner_of(found) if found else None
     if isinstance(owner, NotImported):
         return owner
-    preload()  # as `start` does before it forks: the modules that a worker need not import
-    become_subreaper()  # processes that the import starts are found and ended, even in other sessions
+    preload()  # `start` also imports these modules before it forks, so that a worker need not import them
+    become_subreaper()  # to find and end all processes that the import starts, even in other sessions
     importing = partial(import_handler, settings) if owner is None else partial(import_as, owner, settings)
     setup = ChildSetup(uuid.uuid4().hex, "holdfast: try", "holdfast: try", importing)
     child = fork(setup)
@@ -197,19 +201,20 @@ def look(settings: Settings) -> Trial:
         return NotImported(f"importing {target} ended its process: {_ending(status)}")
     try:
         return _trials.decode(answer)
-    except UNREADABLE_JSON as error:  # the code that was imported has written to the channel
+    except UNREADABLE_JSON as error:  # the imported code has written to the channel
         return NotImported(f"importing {target} has sent an answer that cannot be read: {error}")
 
 
 def owner_refusal(settings: Settings) -> str:
-    """The reason why `start` does not run this code here, whoever imports it; empty if it does."""
-    with suppress(HandlerError):  # nothing usable is named, which the import says
+    """The reason why `start` would refuse to run this code as the present user; empty if it would run the code."""
+    with suppress(HandlerError):  # the settings name no usable handler; the import reports this
         return foreign_code.refusal(settings)
     return ""
 
 
 def _answer(child: ForkedChild, deadline: float) -> bytes | None:
-    """The child's answer, perhaps incomplete; None if it is incomplete at the deadline and the child still runs."""
+    """The child's answer; incomplete if the child has ended early. None if the answer is incomplete at the deadline and
+    the child still runs."""
     answer = b""
     while not answer.endswith(b"\n"):
         left = deadline - time.monotonic()
@@ -237,12 +242,13 @@ def _readable(child: ForkedChild, seconds: float) -> bool:
 
 
 def _has_ended(pid: int) -> bool:
-    """True once the child has ended; it is not reaped yet. A descendant of it may still hold the channel open."""
+    """True if the child has ended. It is not reaped by this. Its descendants may still hold the channel open."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _end(child: ForkedChild, incarnation: str, *, hangs: bool) -> int | None:
-    """Ends the child and all that it has started; its exit code (negative: the signal), or None if it did not end."""
+    """End the child and all processes that it has started. Returns its exit code (negative: the signal); None if it did
+    not end."""
     if hangs:
         os.kill(child.pid, signal.SIGABRT)
         _wait_for(child.pid, STACK_TIMEOUT)

@@ -1,4 +1,4 @@
-"""The kernel that the supervisor runs on: its system calls, and its rules for memory."""
+"""Checks the machine: the kernel's system calls and rules for memory, Python and libraries, and room for workers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _SECCOMP = "allow prctl in the container's seccomp profile"
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """`system` and `release` as uname reports them; True for each call that works here; our `oom_score_adj`."""
+    """The kernel. `system`, `release`: as uname reports them. `pidfd`, `parents_death`, `subreaper`: whether this call
+    works. `oom_score_adj`: that of this process; None if it cannot be read."""
 
     system: str
     release: str
@@ -104,7 +105,7 @@ def _judge_oom(adjusted: int | None) -> Iterator[Finding]:
 
 
 def judge_overcommit(setting: int | None) -> Iterator[Finding]:
-    """Judges vm.overcommit_memory for an embedded store, which forks to rewrite its append-only file (AOF)."""
+    """Judge vm.overcommit_memory for an embedded store. The store forks to rewrite its append-only file (AOF)."""
     if setting not in (None, ALWAYS):
         text = (
             f"vm.overcommit_memory {setting}: an embedded store that is larger than the free memory "
@@ -113,7 +114,7 @@ def judge_overcommit(setting: int | None) -> Iterator[Finding]:
         yield _MEMORY.note(text, "sysctl vm.overcommit_memory=1, and the same in /etc/sysctl.d")
 
 
-# The Python that the supervisor runs on, and the libraries that matter most.
+# Checks the version of Python, and the libraries that matter most.
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 LIBRARIES = ("anyio", "uvloop", "redis", "hiredis", "msgspec")
@@ -124,7 +125,7 @@ _LIBRARIES = Check("python", "libraries")
 
 @dataclass(frozen=True, slots=True)
 class PythonInfo:
-    """`libraries`: name and version; the version is None if the library is missing."""
+    """The version of Python, and of libraries by name. A library's version is None if the library is missing."""
 
     version: tuple[int, int, int]
     libraries: dict[str, str | None]
@@ -155,14 +156,15 @@ def judge_python(python: PythonInfo) -> Iterator[Finding]:
     yield _LIBRARIES.ok(", ".join(f"{library} {found}" for library, found in python.libraries.items() if found))
 
 
-# Room for the workers: open files, processes and memory, by the same limits that the supervisor observes.
+# Checks the room for workers: open files, processes and memory. The supervisor observes the same limits.
 
-FOR_TASKS = 4  # times the need of idle workers: less leaves little memory for the handlers
+FOR_TASKS = 4  # times the memory that idle workers need: with less, little memory is left for the handlers
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The `workers` to run, of which some are already `living`; `threads` that each may use for its handler."""
+    """What the settings need. `workers`: how many workers; `living`: how many of them run already. `threads`: how many
+    threads a worker may use for its handler."""
 
     workers: int
     living: int
@@ -170,11 +172,12 @@ class Need:
 
 
 def look_at_limits(pid: int | None) -> Host:
-    """The room that is left: by the limits of the supervisor with this pid, or of this process if None runs."""
+    """The resources that are left, by the limits of the supervisor with this pid. If it is None, no supervisor runs,
+    and the limits of this process count."""
     if pid is not None:
         try:
             return _room_of(pid)
-        except (psutil.Error, OSError):  # it has ended, or belongs to another user
+        except (psutil.Error, OSError):  # the supervisor has ended, or belongs to another user
             pass
     raise_descriptors()  # as a start does
     return measure()
@@ -187,7 +190,7 @@ def _room_of(pid: int) -> Host:
 
 
 def judge_limits(host: Host, need: Need) -> Iterator[Finding]:
-    """`host`: the room that is left beside the living workers."""
+    """Judge the room for workers. `host`: the resources that are left beside the living workers."""
     check = Check("limits", f"room for --workers {need.workers}")
     if why_not := refusal(host, need.living, need.workers):
         text, _, fix = why_not.partition("; ")

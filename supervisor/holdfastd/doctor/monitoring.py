@@ -1,4 +1,4 @@
-"""The address of the metrics, and the collector of telemetry."""
+"""Checks the address of the metrics, and the collector of telemetry."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ _ADDRESS = Check("metrics", "address")
 
 @dataclass(frozen=True, slots=True)
 class MetricsLook:
-    """`address` is empty if none is set. `status` of the answer to a scraper; None: no answer. `reason`: why there was
-    none, or why a start could not open the address, with the `fix`. `running`: a supervisor runs here."""
+    """What was seen at the address of the metrics. `address`: empty if none is set. `running`: a supervisor runs on
+    this host. `status`: the HTTP status of its answer; None: no answer. `reason`: why there was no answer, or why a
+    start could not open the address. `fix`: the remedy."""
 
     address: str
     running: bool = False
@@ -38,7 +39,7 @@ class MetricsLook:
 
 
 def look_at_metrics(settings: Settings, *, running: bool) -> MetricsLook:
-    """Asks for `/metrics` where a supervisor runs, else opens the address for a moment."""
+    """Ask for `/metrics` if a supervisor runs. Otherwise open the address for a moment, to see if a start could."""
     if settings.metrics is None:
         return MetricsLook("")
     address = parse_listen(settings.metrics)
@@ -53,8 +54,8 @@ def look_at_metrics(settings: Settings, *, running: bool) -> MetricsLook:
 
 
 def _refused(address: ListenAddress) -> tuple[str, str]:
-    """The reason why a start could not open the address, with its fix; empty if it could. This changes nothing: a file
-    in the way stays, even a socket that a killed supervisor has left."""
+    """The reason why a start could not open the address, and its remedy; both are empty if it could. This changes
+    nothing: it does not remove a file at this path, even a socket that a killed supervisor has left."""
     if address.path is not None:
         return ("", "") if address.path.parent.is_dir() else ("its folder does not exist", "make it, or choose another")
     place = ListeningSocket(str(address))
@@ -78,7 +79,7 @@ def _asked(address: ListenAddress) -> int:
 
 
 class _Connection(HTTPConnection):
-    """To a port or a unix socket."""
+    """An HTTP connection to a port or to a unix socket."""
 
     def __init__(self, address: ListenAddress) -> None:
         super().__init__(EVERY_HOST.get(address.host, address.host), address.port, timeout=ANSWER_TIMEOUT)
@@ -115,16 +116,17 @@ def judge_metrics(seen: MetricsLook) -> Iterator[Finding]:
 _FIX = "check that the supervisor was started with this --metrics, and supervisor status: its steward must run"
 
 
-# The collector of OpenTelemetry: sends it one span, and judges what came back.
+# Checks the collector of OpenTelemetry: sends it one span, and judges its answer.
 
-LOGGER = "opentelemetry"  # the exporters say only there what came back
+LOGGER = "opentelemetry"  # the exporters write an error of the collector only to this log
 
 _COLLECTOR = Check("telemetry", "collector")
 
 
 @dataclass(frozen=True, slots=True)
 class SentSpan:
-    """`endpoint` None: none is set. `accepted` None: no answer came in time. `said`: the message of the exporter."""
+    """The result of sending a span. `endpoint`: None if none is set. `accepted`: None if no answer came in time.
+    `said`: the last message of the exporter."""
 
     endpoint: str | None
     accepted: bool | None = None
@@ -133,7 +135,7 @@ class SentSpan:
 
 
 def send_span(settings: Settings) -> SentSpan:
-    """Sends a span named `holdfast doctor`; ends within ANSWER_TIMEOUT."""
+    """Send a span with the name `holdfast doctor` to the collector. This takes at most ANSWER_TIMEOUT seconds."""
     if settings.otlp_endpoint is None:
         return SentSpan(None)
     words = _Words()

@@ -1,4 +1,4 @@
-"""PostgreSQL as the ledger of the tasks: its tables and rights, and how far it has followed Redis."""
+"""Checks PostgreSQL as the ledger of the tasks: its tables, the user's rights, and how far it is behind Redis."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from holdfast_config.store_settings import PostgresSettings
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.store_checks import bounded
 
-LOOK_TIMEOUT = 8.0  # seconds for each of the two stores
-LAG_MS = 10_000  # about 50 ms is normal
+LOOK_TIMEOUT = 8.0  # seconds for PostgreSQL, and as many for Redis
+LAG_MS = 10_000  # a ledger this far behind is reported; about 50 ms is normal
 SHOWN = 5
 
 Answers = tuple[DatabaseInfo | StoreError, ReplicationInfo | StoreError | None]
@@ -30,7 +30,7 @@ _LEDGER = Check("postgresql", "ledger")
 
 
 def look(redis: RedisSettings, database: PostgresSettings) -> Answers:
-    """PostgreSQL's report about itself and, if its tables are usable, how it compares with Redis."""
+    """The state of PostgreSQL. If its tables are usable, also the comparison of the ledger with Redis."""
     return anyio.run(_examine, redis, database, backend_options={"use_uvloop": True})
 
 
@@ -50,7 +50,7 @@ async def _examine(redis: RedisSettings, database: PostgresSettings) -> Answers:
 
 
 async def look_through(store: Any, database: PostgresSettings, seconds: float) -> DatabaseInfo | StoreError:
-    """PostgreSQL's report about itself, over the connections of an open store."""
+    """The state of PostgreSQL, read over the connections of an open store."""
     from holdfast.store.ledger.migrate import examine  # its driver is an extra
 
     return await bounded(examine(store.database), database.masked_url, seconds)

@@ -1,6 +1,6 @@
-"""All keys of a queue at one moment, for the subjects that compare them with each other.
+"""Reads all keys of a queue at one moment, and checks that they agree with each other.
 
-Redis answers nobody else while it takes a snapshot, so a large store is only read on request.
+Redis answers no other client while it takes this snapshot, so a large store is only read with --deep.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from holdfast_config import RedisSettings
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.store_checks import asked
 
-MOST_BYTES = 16 << 20  # that the server uses: a snapshot of as much takes it some ten milliseconds
+MOST_BYTES = 16 << 20  # memory of the server up to which a snapshot is taken; it then takes some ten milliseconds
 MEBIBYTE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
-    """The content of each key of the namespace by its name there, as `task:7`, and `expiring` keys; `lists`: the lanes
-    with other names."""
+    """A snapshot. `keys`: the contents of the namespace's keys by their name in it, for example `task:7`. `expiring`:
+    the names of keys that expire. `lists`: the lanes, whose keys are outside the namespace."""
 
     keys: Mapping[str, Any]
     expiring: frozenset[str]
@@ -36,7 +36,7 @@ class QueueSnapshot:
 
     @classmethod
     def of(cls, snapshot: Mapping[str, Any], queue: str) -> QueueSnapshot:
-        """`snapshot`: as the store gives it."""
+        """The snapshot of this queue. `snapshot`: contents by key, as the store gives them."""
         prefix = f"{{{queue}}}:"
         ours = {key.removeprefix(prefix): held for key, held in snapshot.items() if key.startswith(prefix)}
         return cls(
@@ -46,7 +46,7 @@ class QueueSnapshot:
         )
 
     def of_kind(self, kind: str) -> Iterator[tuple[str, Any]]:
-        """The keys that begin with `kind`, without it, each with its content."""
+        """The keys that begin with `kind`, with their contents. The keys are given without this beginning."""
         return ((key.removeprefix(kind), held) for key, held in self.keys.items() if key.startswith(kind))
 
     @property
@@ -59,7 +59,7 @@ class QueueSnapshot:
 
     @property
     def owned(self) -> list[tuple[str, str, str]]:
-        """Worker, task and claim of all that run."""
+        """Worker, task and claim of all tasks that workers run."""
         running = ((name, held) for name, held in self.of_kind("worker:") if name.endswith(":running"))
         return [(name.removesuffix(":running"), task, claim) for name, held in running for task, claim in held.items()]
 
@@ -68,7 +68,7 @@ class QueueSnapshot:
 
 
 def look(redis: RedisSettings, memory: MemoryInfo | None, *, deep: bool) -> QueueSnapshot | str:
-    """The snapshot, or the reason why there is none. `deep`: whatever its size."""
+    """The snapshot, or the reason why none was taken. `deep`: take it whatever the size of the store."""
     if not deep and (memory is None or memory.used > MOST_BYTES):
         much = "an unknown amount" if memory is None else f"{memory.used // MEBIBYTE} MiB"
         return f"the store holds {much}, and Redis answers nobody else meanwhile"
@@ -76,11 +76,11 @@ def look(redis: RedisSettings, memory: MemoryInfo | None, *, deep: bool) -> Queu
     return str(taken) if isinstance(taken, StoreError) else QueueSnapshot.of(taken, redis.queue)
 
 
-# The invariants of a queue, on a snapshot: each rule holds at every moment, whatever died. A breach is our error, or
-# somebody else has changed our keys.
+# Checks the invariants of a queue. They hold at every moment, whatever process has died. If one is broken, Holdfast has
+# a bug, or another program has changed the keys.
 
 PARKED = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED, State.SUSPENDED})
-OWNING = frozenset({WorkerStage.LIVE, WorkerStage.DRAINING})  # states of a worker that may have tasks
+OWNING = frozenset({WorkerStage.LIVE, WorkerStage.DRAINING})  # in these states a worker may have tasks
 SHOWN = 3
 
 _OWN_ENTRY = re.compile(r'^\{"_b":"([^:"]+):(\d+)",')
@@ -101,7 +101,7 @@ def judge_invariants(snapshot: QueueSnapshot | str) -> Iterator[Finding]:
 
 
 def _one_owner(snapshot: QueueSnapshot) -> Iterator[str]:
-    """Checks that a running task is owned by the worker in its record, by the same claim."""
+    """Check that a running task belongs to the worker in its record, with the same claim."""
     held = {task: (worker, claim) for worker, task, claim in snapshot.owned}
     for task_id, task in snapshot.tasks.items():
         named = (task.get("owner", ""), task.get("claim", "")) if task.get("state") == State.WORKING else None
@@ -119,7 +119,7 @@ def _owner_lives(snapshot: QueueSnapshot) -> Iterator[str]:
 
 
 def _indexed(snapshot: QueueSnapshot) -> Iterator[str]:
-    """Checks that each task is in the index of its state, and in no other."""
+    """Check that a task is in the index of its state, and in no other index."""
     submitted = {task for _, held in snapshot.of_kind("submitted:") for task in held}
     indexes = {name: set(snapshot.keys.get(name, ())) for name in ("due", "waiting", "parked", "finished")}
     indexes["submitted"] = submitted
@@ -139,7 +139,7 @@ def _index_of(state: str) -> str:
 
 
 def _has_entry(snapshot: QueueSnapshot) -> Iterator[str]:
-    """Checks that a submitted task has an entry in its lane. Suspects and tasks at a gate have none."""
+    """Check that a submitted task has an entry in its lane. Suspects and tasks at a gate need none."""
     for lane, held in snapshot.of_kind("submitted:"):
         entries = {own[1] for raw in snapshot.entries(lane) if (own := _OWN_ENTRY.match(raw))}
         for task_id in held:
@@ -172,7 +172,7 @@ _RULES: tuple[Callable[[QueueSnapshot], Iterator[str]], ...] = (
 )
 
 
-# Keys of a queue that belong to nothing: parts of a task or worker that is gone. They take memory for ever.
+# Finds orphan keys: parts of a task, worker or schedule that is gone. They would take memory for ever.
 
 OF_TASKS = (
     "op",
@@ -196,9 +196,9 @@ _SINGLE = frozenset(KEY_NAMES.values()) - frozenset(_KINDS)
 
 
 def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Finding]:
-    """`prefix`: of the keys of this queue."""
+    """Judge the keys that belong to nothing. `prefix`: the beginning of all keys of this queue."""
     if isinstance(snapshot, str):
-        return  # judged with the invariants
+        return  # judge_invariants reports that there is no snapshot
     owners = _owners(snapshot)
     orphans = [key for key in snapshot.keys if key not in snapshot.expiring and _is_orphan(key, owners)]
     unknown = [key for key in snapshot.keys if key not in _SINGLE and not key.startswith(_KINDS)]
@@ -213,7 +213,8 @@ def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Fi
 
 
 def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
-    """Where to find the owner of a key, by kind; kinds without an owner, and kinds that expire, are left out."""
+    """The names of the owners that exist, by the kind of key that belongs to such an owner. Kinds without an owner, and
+    kinds that expire, are left out."""
     owners: dict[str, Collection[str]] = {
         kind: snapshot.keys.get(index, ()) for index, kinds in _INDEXED.items() for kind in kinds
     }
@@ -224,13 +225,13 @@ def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
 
 
 def _ends(parents: Mapping[str, str]) -> Iterator[str]:
-    """The outcomes of its parents that a task has recorded."""
+    """The names of the parents' results that a task has recorded."""
     for parent, noted in parents.items():
         _, _, ended_ms = noted.partition(" ")
         yield f"{parent}:{ended_ms}"
 
 
-_INDEXED: Mapping[str, tuple[str, ...]] = {  # index of the owners to the kinds of their keys
+_INDEXED: Mapping[str, tuple[str, ...]] = {  # from an index of owners to the kinds of keys that belong to them
     "deaths": ("death",),
     "webhooks": ("webhook",),
     "batches": ("batch", "batch_tasks"),
@@ -256,4 +257,4 @@ def _is_orphan(key: str, owners: Mapping[str, Collection[str]]) -> bool:
         return False
     return not any(
         each in owners[kind] for each in (name, _CUT.get(kind, str)(name))
-    )  # a schedule itself may be called `x:history`
+    )  # the whole name is tried, too, because a schedule may be called `x:history`

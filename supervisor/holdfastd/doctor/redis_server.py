@@ -1,4 +1,5 @@
-"""The Redis server itself: its version and role, its latency, and its clock."""
+"""Judges the Redis server by itself: version, role, latency, clock, durability, memory, replicas, rights and
+clients."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-# The durability of the Redis server: what it keeps through a restart, and what it does when its memory is full.
+# The durability of the Redis server: which data survives a restart, and what the server does if its memory is full.
 
 NEARLY_FULL = 0.8
 MEBIBYTE = 1 << 20
@@ -168,9 +169,9 @@ def _judge_writes(persistence: PersistenceInfo) -> Iterator[Finding]:
         yield _WRITES.ok("the last AOF write, AOF rewrite and snapshot succeeded")
 
 
-# The memory of the Redis server as the machine sees it: fragmented, or swapped out.
+# The memory of the Redis server on its machine: whether it is fragmented, or swapped out.
 
-MUCH = 100 << 20  # bytes: an empty server takes several times what it uses, and that harms nobody
+MUCH = 100 << 20  # bytes: below this size fragmentation does no harm; an empty server takes several times what it uses
 FRAGMENTED = 1.5
 
 _FRAGMENTATION = Check("redis", "fragmentation")
@@ -191,17 +192,17 @@ def judge_fragmentation(memory: MemoryInfo) -> Iterator[Finding]:
         yield _FRAGMENTATION.ok(text)
 
 
-# The replicas of the Redis server: one that lags has not got the last tasks, and a failover to it loses them.
+# The replicas of the Redis server. A replica that lags does not have the last tasks, so a failover to it loses them.
 
-SILENT_SECONDS = 10  # a replica confirms once a second
-FAR_BEHIND = 16 << 20  # bytes
+SILENT_SECONDS = 10  # a replica that has confirmed nothing for this long is reported; it should confirm every second
+FAR_BEHIND = 16 << 20  # a replica that is this many bytes behind is reported
 
 _LAG = Check("redis", "replication lag")
 _LAG_FIX = "check the replica's load, disk and network; WAIT 1 1000 in redis-cli shows if one follows within a second"
 
 
 def judge_replicas(server: ServerInfo) -> Iterator[Finding]:
-    """Nothing for a server without replicas; their number is judged with its role."""
+    """Judge the replicas. There are no findings for a server without replicas: `judge_server` judges their number."""
     late = [text for replica in server.followers if (text := _late(replica))]
     if late:
         yield _LAG.warning(f"{'; '.join(late)}: a failover to it would lose what it has not received", _LAG_FIX)
@@ -220,7 +221,7 @@ def _late(replica: Replica) -> str:
     return ""
 
 
-# The rights of our Redis user: it must be allowed every command and script that a supervisor uses.
+# The rights of the Redis user of these settings. It must be allowed every command and script that a supervisor uses.
 
 RIGHTS_SHOWN = 5
 
@@ -229,7 +230,7 @@ _SCRIPTS = Check("redis", "scripts")
 
 
 def judge_rights(rights: AclInfo, queue: str) -> Iterator[Finding]:
-    """`queue` is the name of the public queue."""
+    """Judge the rights of the Redis user. `queue`: the name of the public queue."""
     user = f"user {rights.user}" if rights.user else "this user"
     if rights.forbidden:
         text = f"{user} may not run {some(rights.forbidden, RIGHTS_SHOWN)}"
@@ -243,16 +244,16 @@ def judge_rights(rights: AclInfo, queue: str) -> Iterator[Finding]:
 
 
 def acl_line(user: str, queue: str) -> str:
-    """The command that gives a user these rights, as in config/redis.conf."""
+    """The Redis command that gives a user the rights that Holdfast needs; the same as in config/redis.conf."""
     keys = f"resetkeys resetchannels ~{queue} ~{{{queue}}}:* &{{{queue}}}:* &{{{queue}}}:done:*"
     return f"ACL SETUSER {user} {keys} +@all -@admin -@dangerous +info +config|get; further lanes need a ~pattern each"
 
 
-# The slow log of the Redis server: commands that held up everybody else, as a server runs one at a time.
+# The slow log of the Redis server. A server runs one command at a time, so a slow command delays all clients.
 
 SLOW_COMMAND_MS = 100.0
 RECENT_MS = 3_600_000
-MANY = 3  # fewer may be chance, such as a machine that had no processor left for a moment
+MANY = 3  # fewer slow commands may be chance, for example because the machine was busy for a moment
 
 _SLOW = Check("redis", "slow log")
 _SLOW_FIX = (
@@ -262,7 +263,7 @@ _SLOW_FIX = (
 
 
 def judge_slow_log(slow: SlowInfo) -> Iterator[Finding]:
-    """Commands of the last hour; older ones say nothing about the server of now."""
+    """Judge the slow commands of the last hour. Older ones say nothing about the present state of the server."""
     if slow.above_us is not None and not 0 <= slow.above_us <= SLOW_COMMAND_MS * 1000:
         text = f"it leaves out commands of {SLOW_COMMAND_MS:g} ms (slowlog-log-slower-than {slow.above_us})"
         yield _SLOW.note(text, "CONFIG SET slowlog-log-slower-than 10000")
@@ -279,9 +280,10 @@ def judge_slow_log(slow: SlowInfo) -> Iterator[Finding]:
     yield level(f"{text}; the longest, {longest.command}, {longest.took_ms:.0f} ms", _SLOW_FIX)
 
 
-# The clients of the Redis server: room for our connections, and other programs that take entries from lists.
+# The clients of the Redis server: whether there is room for Holdfast's connections, and whether other programs take
+# entries from its lists.
 
-SHORT_TIMEOUT = 60  # seconds
+SHORT_TIMEOUT = 60  # seconds: a shorter timeout for idle connections is a warning
 CLIENTS_SHOWN = 3
 
 _CONNECTIONS = Check("redis", "connections")
@@ -291,7 +293,8 @@ _CONSUMERS = Check("queue", "other consumers")
 
 
 def judge_clients(clients: ClientInfo, wanted: int, *, running: bool, local: bool) -> Iterator[Finding]:
-    """`wanted`: the most connections that we open; with a `running` supervisor they are among those already open."""
+    """Judge the connections. `wanted`: the most connections that Holdfast opens. `running`: a supervisor runs already,
+    so its connections are among the open ones. `local`: the server is reached without a network."""
     yield from _judge_room(clients, wanted, running=running)
     yield from _judge_idle(clients, local=local)
 
@@ -321,10 +324,11 @@ def _judge_idle(clients: ClientInfo, *, local: bool) -> Iterator[Finding]:
 
 
 def judge_strangers(strangers: Sequence[ForeignClient] | None, stolen: int, missing: int) -> Iterator[Finding]:
-    """Judges other programs that pop from lists. `strangers` is None if CLIENT LIST is not allowed.
+    """Judge other programs that pop from lists. `strangers`: these clients; None if CLIENT LIST is not allowed.
 
-    `stolen`: how many of our entries have disappeared so far and were put back. `missing`: our entries that are gone
-    now; the next look may find them again. If entries of other producers disappear, nothing shows it.
+    `stolen`: how many entries of tasks have disappeared so far and were put back. `missing`: how many are missing now;
+    some may be found at the next look. Entries that only other programs have pushed are not known, so their loss cannot
+    be detected.
     """
     evidence = _evidence(stolen, missing)
     if strangers:

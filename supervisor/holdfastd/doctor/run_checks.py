@@ -1,4 +1,4 @@
-"""Runs all checks of `supervisor doctor`: looks at each subject, judges it, and returns the findings in order."""
+"""Runs all checks of `supervisor doctor`, subject by subject, and returns the findings in order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from holdfastd.doctor.machine import Need
 from holdfastd.doctor.store_checks import Expectation
 from holdfastd.embedded import project_data
 
-# Runs checks in threads, within a time limit: one that hangs or fails becomes one finding and hides no other.
+# Runs checks in threads, within a time limit. A check that hangs or fails becomes a finding, and hides no other check.
 
 Run = Callable[[], Iterable[Finding]]
 
@@ -40,7 +40,8 @@ _ITSELF = "the check itself"
 
 
 def run_bounded(checks: Mapping[str, Run], seconds: float) -> list[Finding]:
-    """The findings of each subject, in the order given. A check that does not end within `seconds` is abandoned."""
+    """The findings of all checks, in the order of the subjects. A check that does not end within `seconds` is left
+    alone, and a finding reports it."""
     done: queue.SimpleQueue[tuple[str, list[Finding]]] = queue.SimpleQueue()
     for subject, run in checks.items():
         Thread(target=_run, args=(subject, run, done), daemon=True).start()
@@ -58,7 +59,7 @@ def run_bounded(checks: Mapping[str, Run], seconds: float) -> list[Finding]:
 def _run(subject: str, run: Run, done: queue.SimpleQueue[tuple[str, list[Finding]]]) -> None:
     try:
         findings = list(run())
-    except Exception as error:  # the border of a check: its failure must not hide the others
+    except Exception as error:  # the failure of one check must not hide the results of the others
         text = f"it failed ({type(error).__name__}: {error})"
         findings = [Check(subject, _ITSELF).problem(text, "this is a bug: please report it")]
     done.put((subject, findings))
@@ -70,14 +71,15 @@ def _late(subject: str, seconds: float) -> Finding:
 
 
 CHECK_TIMEOUT = 20.0  # seconds
-WORKER_CONNECTIONS = 4  # that a busy worker has open
-STEWARD_CONNECTIONS = 6  # beside one for each lane
+WORKER_CONNECTIONS = 4  # connections that a busy worker has open
+STEWARD_CONNECTIONS = 6  # connections that a steward has open, besides one for each lane
 
 
 def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False) -> list[Finding]:
-    """All findings; `warnings` are those about the settings files; `deep`: with a snapshot of the queue of any size.
+    """All findings. `warnings`: those about the settings files. `deep`: compare all keys of the queue whatever its
+    size.
 
-    Forks to import the handler, so this process may have one thread only.
+    This forks to import the handler, so this process may have only one thread.
     """
     trial, owner = handler_trial.look(settings), handler_trial.owner_refusal(settings)
     service = look_at_service(settings.runtime_folder)
@@ -108,7 +110,7 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
 
 
 def run_without_settings(problems: Sequence[str]) -> list[Finding]:
-    """The findings that need no settings, where these are invalid; `problems` says why."""
+    """The findings that need no settings, for invalid settings. `problems`: why the settings are invalid."""
     check = Check("settings", "flags, environment, files")
     invalid = [check.problem(problem, "see config/supervisor.toml for every setting") for problem in problems]
     return [*invalid, *run_bounded({"kernel": _machine}, CHECK_TIMEOUT)]

@@ -1,4 +1,4 @@
-"""The service that runs: its state, its deaths, its versions, and its unit in systemd."""
+"""Checks the service that runs: its state, the deaths of its children, its version, and its unit in systemd."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.core.death import EXPECTED
 from holdfastd.doctor.finding import Check, Finding
 
-SILENT = 5.0  # seconds without a heartbeat
-RECENT = 600.0  # seconds
+SILENT = 5.0  # seconds without a heartbeat after which a child is reported as silent
+RECENT = 600.0  # seconds for which a death is reported
 MANY_DEATHS = 3
 
 _SOCKET = Check("supervisor", "control socket")
@@ -28,7 +28,8 @@ _STORE = Check("supervisor", "store")
 
 
 def judge_running(running: RunningInfo, *, version: str, store_url: str, now: float) -> Iterator[Finding]:
-    """`version` and `store_url` (masked) are those of this command; `now` is Unix time."""
+    """Judge the answer of the supervisor. `version`: that of this command. `store_url`: the store of the settings of
+    this command, without the password. `now`: Unix seconds."""
     if running.status is None:
         if running.absent:
             yield _SOCKET.note(running.reason)
@@ -84,12 +85,12 @@ def _cause(death: DeathStatus) -> str:
     return f"{death.cause}: {first}" if first else death.cause
 
 
-# The systemd unit: installed, enabled, and with the properties that a supervisor relies on.
+# Checks the systemd unit: whether it is installed and enabled, and has the properties that a supervisor needs.
 
 UNIT = "holdfast.service"
 BOOTED = Path("/run/systemd/system")  # see sd_booted(3)
 LOOK_TIMEOUT = 5.0  # seconds
-STOP_MARGIN = 10.0  # seconds after the drain, for the steward and the store to end
+STOP_MARGIN = 10.0  # seconds that the steward and the store need to end after the drain
 PROPERTIES = (
     "LoadState", "UnitFileState", "ActiveState", "Result", "Type", "KillMode", "TimeoutStopUSec", "WatchdogUSec",
     "User", "DynamicUser",
@@ -104,7 +105,7 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)(month|min|ms|us|y|w|d|h|s)")
 
 @dataclass(frozen=True, slots=True)
 class UnitInfo:
-    """`properties` as `systemctl show` prints them; `absent`: the reason why there are none."""
+    """A unit. `properties`: as `systemctl show` prints them. `absent`: the reason why there are none; else empty."""
 
     name: str
     properties: Mapping[str, str]
@@ -112,7 +113,7 @@ class UnitInfo:
 
 
 def look_at_unit(name: str = UNIT, systemctl: str = "systemctl", booted: Path = BOOTED) -> UnitInfo:
-    """Asks systemd for the unit."""
+    """Ask systemd for the unit."""
     program = shutil.which(systemctl)
     if program is None or not booted.is_dir():
         return UnitInfo(name, {}, absent="this system was not booted with systemd")
@@ -174,7 +175,7 @@ def _judge_properties(check: Check, values: Mapping[str, str], drain_timeout: fl
 
 
 def span(text: str) -> float:
-    """Seconds of a time span as systemd prints it: `1min 30s`, `infinity`, `0`."""
+    """The seconds of a time span that systemd has printed, for example `1min 30s`, `infinity` or `0`."""
     if text == "infinity":
         return float("inf")
     return sum(float(number) * _SECONDS[unit] for number, unit in _SPAN.findall(text))

@@ -1,4 +1,4 @@
-"""The report of `supervisor check`: what `start` would run with these settings, and what would stop it."""
+"""The report of `supervisor check`: what `start` would run with these settings, and which errors would end it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfastd.parent.start_checks import refusal
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """An error that would end `start` with this status; `told` is its message, with the traceback if there is one.
+    """An error that would end `start` with this exit status. `told`: its message, with the traceback if it has one.
 
     The field names are those of `check --json`.
     """
@@ -27,7 +27,8 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class StartCheck:
-    """`engine`: the server program of the embedded store, empty if none is used."""
+    """The result of the check. `trial`: the result of the handler's import. `engine`: the server program of the
+    embedded store; empty if none is used."""
 
     obstacles: tuple[Obstacle, ...]
     warnings: tuple[Finding, ...]
@@ -42,7 +43,8 @@ class StartCheck:
 
 
 def check(settings: Settings) -> StartCheck:
-    """The obstacles in the order in which `start` would meet them. Forks: this process may have one thread only."""
+    """Check these settings. The obstacles stand in the order in which `start` would meet them. This forks, so this
+    process may have only one thread."""
     trial = handler_trial.look(settings)
     places = tuple(folders.look(settings))
     engine = folders.look_for_program(settings) if settings.embedded else ""

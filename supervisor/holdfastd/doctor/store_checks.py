@@ -1,4 +1,4 @@
-"""The store and the queue in it: can it be reached, is it fit, and is the queue healthy?"""
+"""Checks the store and the queue in it: whether the store answers and is fit, and whether the queue is healthy."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from holdfastd.doctor.finding import Check, Finding
 
 T = TypeVar("T")
 
-LONG_WAIT = 300.0  # seconds
+LONG_WAIT = 300.0  # seconds: a task that waits longer is reported
 LOSS_SHOWN = 86400.0  # seconds after which a loss of data is no longer reported
-SETTLED = 3  # heartbeats: by then a steward has renewed its lease
-VOUCHED_WITHIN = 30.0  # seconds; a steward renews the leases of its workers far more often
+SETTLED = 3  # heartbeats of a worker; by then a steward has renewed its lease
+VOUCHED_WITHIN = 30.0  # seconds within which a living steward has surely renewed the leases of its workers
 
 _SCHEMA = Check("queue", "schema")
 _EPOCH = Check("queue", "data")
@@ -38,7 +38,7 @@ _STEWARDS = Check("queue", "stewards")
 
 
 def judge_queue(queue: QueueInfo, lease: float) -> Iterator[Finding]:
-    """`lease`: seconds without a heartbeat after which a worker counts as lost."""
+    """Judge the queue. `lease`: seconds without a heartbeat after which a worker counts as lost."""
     if queue.schema not in (None, queue.our_schema):
         text = f"the keys of the queue have schema {queue.schema}; this version needs {queue.our_schema}"
         yield _SCHEMA.problem(text, "run the version of Holdfast that wrote it, or use another --queue-name")
@@ -63,7 +63,7 @@ def judge_queue(queue: QueueInfo, lease: float) -> Iterator[Finding]:
 
 
 def _judge_epoch(queue: QueueInfo) -> Finding:
-    """Reports a loss of all data that a steward noticed; the tasks that exist now do not show it."""
+    """Report a loss of all data that a steward has noticed. The present tasks do not show such a loss."""
     ago = None if queue.emptied_ms is None else (queue.now_ms - queue.emptied_ms) / 1000
     if ago is None or ago > LOSS_SHOWN:
         return _EPOCH.ok("no steward has noticed a loss of data")
@@ -98,7 +98,7 @@ def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
 
 
 def _judge_service(lane: LaneState) -> Iterator[Finding]:
-    """Reports tasks that wait in a lane, or for a handler, without a live worker for them."""
+    """Report tasks that wait in a lane that no live worker serves, or for a handler that no live worker has."""
     check = Check("queue", f"workers of lane {lane.name}")
     if lane.waiting and not lane.workers:
         text = f"no live worker serves it, and {counted(lane.waiting, 'task waits', 'tasks wait')} in it"
@@ -170,10 +170,10 @@ def _is_vouched(member: WorkerInfo) -> bool:
 
 
 def judge_lane(lane: LaneInfo, observed: str = "") -> Iterator[Finding]:
-    """Judges the type of the key, and the end of the list at which producers push.
+    """Judge the type of a lane's key, and the end of the list at which producers push.
 
-    One look sees a push only if it happens at that moment; `observed` is the report of the stewards, who look all the
-    time.
+    This command sees a push only if it happens while it watches the lane. Stewards watch all the time: `observed` is
+    their report.
     """
     check = Check("queue", f"lane {lane.name}")
     if lane.kind not in ("list", "none"):
@@ -187,7 +187,7 @@ def judge_lane(lane: LaneInfo, observed: str = "") -> Iterator[Finding]:
         yield check.ok(f"{counted(lane.length, 'entry', 'entries')}; no producer pushes at the wrong end")
 
 
-# The hosts of a queue beside each other: their clocks, and the versions of Holdfast on them.
+# Compares the hosts of a queue: their clocks, and their versions of Holdfast.
 
 APART_MS = 1000
 SHOWN = 5
@@ -197,7 +197,8 @@ _VERSIONS = Check("hosts", "versions")
 
 
 def judge_hosts(members: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    """Judges the facts that stewards gave with the leases of these workers."""
+    """Judge the clocks and versions of the hosts. Stewards have reported them when they renewed these workers'
+    leases."""
     yield from _judge_clocks({each.host: each.clock_ahead_ms for each in members if each.clock_ahead_ms is not None})
     yield from _judge_versions(members)
 
@@ -229,14 +230,13 @@ def _judge_versions(members: Sequence[WorkerInfo]) -> Iterator[Finding]:
         yield _VERSIONS.ok(f"{version} on {some(sorted(names), SHOWN)}")
 
 
-# The Redis server as a whole: connects to it, and judges everything it reports.
-#
-# `redis_server` judges the server by itself.
+# Connects to the Redis server, and judges everything that it reports. The module `redis_server` judges the server by
+# itself.
 
-SAMPLE_SECONDS = 1.0  # for which the lanes are watched
-LOOK_TIMEOUT = 15.0  # seconds for all that is asked
+SAMPLE_SECONDS = 1.0  # seconds for which the lanes are watched
+LOOK_TIMEOUT = 15.0  # seconds for all requests to the server together
 
-# `start` checks these too and would refuse to run without them.
+# `start` checks these parts, too, and refuses to run if it cannot read them.
 NEEDED = frozenset({"rights", "queue", "server", "memory"})
 
 _CONNECTION = Check("redis", "connection")
@@ -244,9 +244,9 @@ _CONNECTION = Check("redis", "connection")
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The demands of these settings on the store.
+    """What these settings expect of the store. `connections`: the most that Holdfast opens.
 
-    `running`: a supervisor on this host already uses the store. `embedded`: the store belongs to that supervisor.
+    `running`: a supervisor on this host already uses the store. `embedded`: the supervisor runs the store itself.
     """
 
     queue: str
@@ -257,12 +257,13 @@ class Expectation:
 
 
 def look(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
-    """The store's report about itself, or the error that prevented it."""
+    """Everything that the store reports for the checks, or the error because of which it could not be read."""
     return asked(redis, lambda store: store.examine(lanes, SAMPLE_SECONDS))
 
 
 def asked(redis: RedisSettings, question: Callable[[RedisStore], Awaitable[T]]) -> T | StoreError:
-    """What the store answers, or the error that prevented it. Ends within LOOK_TIMEOUT."""
+    """The store's answer to this question, or the error because of which there is none. This takes at most LOOK_TIMEOUT
+    seconds."""
 
     async def ask() -> T:
         async with open_store(redis) as store:
@@ -272,7 +273,7 @@ def asked(redis: RedisSettings, question: Callable[[RedisStore], Awaitable[T]]) 
 
 
 async def bounded(answer: Awaitable[T], url: str, seconds: float) -> T | StoreError:
-    """The answer of the server at this URL, or the error that prevented it."""
+    """The answer of the server at this URL, or the error because of which there is none within `seconds`."""
     try:
         with anyio.fail_after(seconds):
             return await answer
@@ -298,7 +299,7 @@ def judge(info: StoreInfo | StoreError, expected: Expectation) -> Iterator[Findi
         yield from judge_hosts(info.queue.members)
         yield from _judge_consumers(info, info.queue)
     for part, reason in info.unseen:
-        if part != "other clients":  # reported with the queue's consumers
+        if part != "other clients":  # _judge_consumers reports this part
             yield _judge_unseen(part, reason, expected)
 
 

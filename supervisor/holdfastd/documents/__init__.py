@@ -1,1 +1,1 @@
-"""Documents about a queue, made of JSON values, as the command line and the HTTP API both give them."""
+"""Documents about a queue, made of JSON values. The command line and the HTTP API return the same documents."""

@@ -1,4 +1,4 @@
-"""The statistics of a period and of the one before it."""
+"""The statistics of a period, compared with those of the period before it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.store.periods import Period
 from holdfastd.documents import printed_times
 from holdfastd.documents.printed_times import document_of
 
-STEPS = 60  # of the course of runs, at most
+STEPS = 60  # the most steps into which `course` divides the period
 
 
 class PercentilesDocument(TypedDict):
@@ -66,7 +66,8 @@ class ReportDocument(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The statistic of one name; `before`: in the period before, None if it had no figures."""
+    """The statistic of one handler or lane. `now`: of the period; `before`: of the period before; None if it had no
+    runs then."""
 
     now: Statistic
     before: Statistic | None
@@ -74,8 +75,8 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`period`: without its total. `course`: the number of runs in each step, by its start, in order; a step has
-    `step_ms`. Handlers and lanes with the most runs come first."""
+    """A period compared with the one before. `period`: without its total. `course`: the number of runs in a step of
+    `step_ms`, by the start of the step, in order. Handlers and lanes with the most runs come first."""
 
     period: Period
     total: Compared
@@ -91,7 +92,7 @@ class Report:
         first, second, *_ = [*course, latest.end_ms]
         total = Statistic.of("", latest.seconds, in_all(now)), Statistic.of("", before.seconds, in_all(then))
         return cls(
-            period=replace(latest, total=Sum()),  # a megabyte of a hundred handlers
+            period=replace(latest, total=Sum()),  # the total would need a megabyte with a hundred handlers
             total=Compared(*total),
             handlers=_compared(
                 statistics(by_handler(now), latest.seconds), statistics(by_handler(then), before.seconds)

@@ -1,4 +1,4 @@
-"""Lanes, workers, schedules, webhooks, unreadable entries and events as documents."""
+"""Documents of lanes, workers, schedules, webhooks, unreadable entries and events."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def lane_document(lane: LaneState, snapshot: Lanes) -> LaneDocument:
 
 
 def rate_words(order: LimitOrder) -> str:
-    """The rate in force in the form of the settings, such as 100/m; empty for none."""
+    """The rate that applies now, in the form of the settings, for example 100/m; empty if there is none."""
     if not order.value:
         return ""
     given = read_rate(order.value)
@@ -88,11 +88,11 @@ def rate_words(order: LimitOrder) -> str:
     return str(given) + ("" if given.burst == usual else f" burst {given.burst}")
 
 
-# Lanes in words: their state, and the settings with which workers serve them.
+# Describes lanes in words: their state, and the settings with which workers serve them.
 
 
 def state_words(lane: LaneState) -> str:
-    """`open`, or the reason why none of its tasks starts."""
+    """`open`, or the reason why no task of the lane starts."""
     if lane.is_paused:
         return f"paused: {lane.paused_because}"
     if not lane.workers:
@@ -103,18 +103,18 @@ def state_words(lane: LaneState) -> str:
 
 
 def read_rate(stored: str) -> Rate:
-    """The rate of a text of the store: count/period in ms/burst."""
+    """Parse a rate from the store's text `count/period/burst`; the period is in milliseconds."""
     count, period, burst = map(int, stored.split("/"))
     return Rate(count, period, burst)
 
 
 def weight_words(lane: LaneState) -> str:
-    """The weights that its workers registered, nearly always one; empty without workers."""
+    """The weights that the lane's workers have registered, nearly always a single one; empty without workers."""
     return _all(lane, lambda served: "in order" if served.weight is None else str(served.weight))
 
 
 def timeout_words(lane: LaneState) -> str:
-    """The times that one run may take; empty without workers or without a limit."""
+    """The time that a run in this lane may take, as its workers have registered; empty without workers or a limit."""
     return _all(lane, lambda served: duration(served.timeout) if served.timeout else "")
 
 

@@ -1,4 +1,4 @@
-"""Tasks as documents: one of a list, one with its payloads, its result; batches; changes of many tasks."""
+"""Documents of tasks (in a list, with payloads, or only the result), of batches, and of changes of many tasks."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def outcome(task: TaskRecord) -> TaskOutcome:
 
 
 def decoded(payload: bytes | None) -> Any:
-    """The JSON value of a payload, or its text if it is not JSON; None for none."""
+    """The JSON value of a payload. If the payload is no JSON, its text; None if there is no payload."""
     if payload is None:
         return None
     try:
@@ -227,8 +227,8 @@ class BulkDocument(TypedDict):
 
 
 def bulk_document(change: BulkChange, now_ms: int, shown: Callable[[str], str] = str) -> BulkDocument:
-    """`now_ms`: the store's time; a change without a report for some seconds counts as interrupted. `shown` gives a
-    filter without what the reader may not see."""
+    """The document of a change. `now_ms`: the store's time; by it a change that has not reported for some seconds
+    counts as interrupted. `shown` removes from a filter the parts that the reader may not see."""
     return document_of(
         BulkDocument,
         change,

@@ -1,1 +1,1 @@
-"""The embedded store: a bundled Valkey that the parent runs as its child where no Redis URL is given."""
+"""The embedded store: a bundled Valkey that the parent runs as its child if no Redis URL is set."""

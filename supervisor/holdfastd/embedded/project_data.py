@@ -1,4 +1,4 @@
-"""The data of each project's embedded store on this machine: what is left of a renamed project, and how it moves."""
+"""The data of projects' embedded stores on this machine: finds the data of a renamed project, and moves it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast_config.trust import ServiceFolder
 
 @dataclass(frozen=True, slots=True)
 class ProjectData:
-    """A state folder with data, and the runtime folder of its pool."""
+    """The state folder of a project, which may hold data, and the runtime folder of its pool."""
 
     state: Path
     runtime: Path
@@ -31,19 +31,19 @@ class ProjectData:
 
     @property
     def is_former(self) -> bool:
-        """True if the project is no longer in the folder that the note names."""
+        """True if the project is no longer in the folder that the note in the state folder names."""
         return not Project.at(self.project.path).is_same_folder(self.project)
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The size of all files, in bytes."""
         return sum(path.lstat().st_size for path in self.state.rglob("*") if path.is_file())
 
 
 def of_all() -> Iterator[ProjectData]:
     """The data of this user's projects."""
     state, runtime = service_folders.state_base(), service_folders.runtime_base()
-    if state.named:  # systemd names one folder for its service
+    if state.named:  # systemd has named one folder for the service, so there are no folders by project
         return
     base, sockets = Path(str(state.value)), Path(str(runtime.value))
     for folder in service_folders.folders_below(base, "*"):
@@ -59,8 +59,8 @@ def of(project: Project) -> ProjectData:
 
 
 def former(project: Project) -> ProjectData | None:
-    """The data of this project under an earlier path. It is the same folder; or, moved between file systems, a folder
-    of the same name that is gone."""
+    """The data of this project from the time when its folder had another path; None if there is none. The earlier
+    folder is the same one (renamed), or a folder of the same name that is gone (moved to another file system)."""
     left = [data for data in of_all() if data.is_former and data.project != project]
     same = [data for data in left if data.project.is_same_folder(project)]
     alike = [data for data in left if data.project.path.name == project.path.name and data.project.is_gone()]
@@ -68,7 +68,7 @@ def former(project: Project) -> ProjectData | None:
 
 
 def remarks(settings: Settings) -> Iterator[str]:
-    """A line on data that this pool could use: that of the project under an earlier path."""
+    """A line for people if this pool has no data, but the project has data under an earlier path."""
     project, state = settings.project, settings.state_dir
     if project is None or not settings.embedded or service_folders.state_base().named:
         return
@@ -82,8 +82,8 @@ def remarks(settings: Settings) -> Iterator[str]:
 
 # Moves the data of a stopped pool to the folder of a project.
 #
-# Each step is one rename or removes what is not needed, and the data is in one of both folders all the time. A move
-# that was killed is done by the next one.
+# A step is one rename, or removes something that is not needed. So the data is in one of the two folders at any time.
+# If a move is killed, the next one goes on.
 
 STOP = "stop it first: supervisor stop --runtime-dir"
 STORE_LOCK = "lock"
@@ -91,7 +91,7 @@ ASIDE = "store.aside"
 
 
 class DataMoveError(HoldfastError):
-    """The data cannot be moved; the message says what to do, `code` is the exit status."""
+    """The data cannot be moved. The message says what to do. `code`: the exit status of the command."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -99,9 +99,10 @@ class DataMoveError(HoldfastError):
 
 
 def steps(source: ProjectData, target: ProjectData, *, set_aside: bool) -> Iterator[str]:
-    """Move the data, one step after the other, each with a line that says what was done.
+    """Move the data, one step after the other. Yields a line for people after each step.
 
-    `set_aside`: data that the target has is kept beside it; else it is an error. Raises DataMoveError and OSError.
+    `set_aside`: if the target has data, rename that data; without this it is an error. Raises DataMoveError and
+    OSError.
     """
     there, here = source.state / service_folders.STORE, target.state / service_folders.STORE
     if not service_folders.holds_data(source.state):
@@ -135,7 +136,8 @@ def _nothing(source: ProjectData, target: ProjectData) -> str:
 
 @contextmanager
 def _stopped(data: ProjectData) -> Generator[None]:
-    """Keep supervisors from starting here while the block runs. DataMoveError (73) if one runs."""
+    """A context manager: while its block runs, no supervisor can start with this data. Raises DataMoveError (73) if one
+    runs."""
     with ExitStack() as held:
         store = data.state / service_folders.STORE
         for folder, name in ((data.runtime, service_folders.SUPERVISOR_LOCK), (store, STORE_LOCK)):
@@ -149,7 +151,7 @@ def _stopped(data: ProjectData) -> Generator[None]:
 
 
 def _rename(old: Path, new: Path) -> None:
-    """Rename a folder, so that a power cut does not undo it."""
+    """Rename a folder. A power cut after this call does not undo it."""
     try:
         old.rename(new)
     except OSError as error:
@@ -169,7 +171,7 @@ def _rename(old: Path, new: Path) -> None:
 
 
 def _free_name(folder: Path) -> Path:
-    """A name beside the store that nothing has."""
+    """A path in this folder, beside the store, that does not exist yet."""
     number = 1
     while (path := folder / f"{ASIDE}-{number}").exists():
         number += 1
@@ -177,7 +179,7 @@ def _free_name(folder: Path) -> Path:
 
 
 def _make_room(store: Path) -> None:
-    """Remove the folder of a store that has never run: it holds a lock file, and seldom something else."""
+    """Remove the folder of a store without data. It usually contains only a lock file."""
     if store.is_dir():
         (store / STORE_LOCK).unlink(missing_ok=True)
         try:
@@ -187,7 +189,7 @@ def _make_room(store: Path) -> None:
 
 
 def _forget(source: ProjectData) -> None:
-    """Remove the former folder of a project, unless it holds anything besides the note."""
+    """Remove the former state folder of a project, unless it contains anything besides the note."""
     with suppress(OSError):
         if [path.name for path in source.state.iterdir()] == [NOTE]:
             (source.state / NOTE).unlink()

@@ -1,6 +1,6 @@
-"""Turns a forked copy of the parent into a child process: signals, descriptors, name and environment.
+"""Turns a forked copy of the parent into a child process: it sets signals, descriptors, name and environment.
 
-It runs with all signals blocked; signals that arrive meanwhile meet default dispositions once they are unblocked.
+All signals are blocked meanwhile. A signal that arrives in this time has its default effect once they are unblocked.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from holdfastd.parent import prctl, received_signals
 
 # Sets the command line that `ps` shows of a child, by overwriting it in place.
 #
-# The title names the incarnation, so it also marks processes that the child forks without exec: their environment is
-# the one that their grandparent started with, but this memory is a copy of the child's.
+# The title contains the incarnation. So it also marks processes that the child forks without exec. Their environment in
+# /proc is still the one with which the parent was started, but their command line is a copy of the child's.
 
-_ARG_START = 48 - 3  # fields of proc(5) stat, counted from the first one after the name
+_ARG_START = 48 - 3  # the index of arg_start in /proc/PID/stat, counted from the first field after the name
 _STAT = Path("/proc/self/stat")
 
 
 def set_title(title: str) -> bool:
-    """Show `title`, cut to the available bytes; False, and nothing has changed, where the kernel does not tell their
-    place."""
+    """Show `title`, cut to the available bytes. Returns False and changes nothing if the kernel does not tell where the
+    command line is in memory."""
     try:
         fields = _STAT.read_text("utf-8", "replace").rpartition(")")[2].split()
         start, end = map(int, fields[_ARG_START : _ARG_START + 2])
@@ -53,8 +53,8 @@ Body = Callable[[socket.socket], int]
 
 @dataclass(frozen=True, slots=True)
 class ChildSetup:
-    """A child to be forked: its short and long name, the function that it runs, and the descriptors that it keeps
-    beside 0, 1, 2 and its channel."""
+    """A child to be forked. `name`: the process name; `title`: the command line that `ps` shows. `body`: the function
+    that it runs; `keep`: descriptors that it keeps open beside 0, 1, 2, its log and its channel."""
 
     incarnation: str
     name: str
@@ -64,7 +64,7 @@ class ChildSetup:
 
 
 def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
-    """Set the process up and run its body; returns the exit status, with which the caller must leave the process."""
+    """Set up the process and run its body. Returns the exit status; the caller must end the process with it."""
     try:
         _set_up(setup, channel, parent)
         return int(setup.body(channel))
@@ -82,7 +82,7 @@ def run_child(setup: ChildSetup, channel: socket.socket, parent: int) -> int:
 
 
 def run_and_leave(setup: ChildSetup, channel: socket.socket, parent: int) -> NoReturn:
-    """Run the child and leave the process: it never returns into the stack of the process that forked it."""
+    """Run the child, then end the process. So the child never returns into code of the process that forked it."""
     code = int(ChildExit.BUG)
     try:
         code = run_child(setup, channel, parent)
@@ -96,13 +96,13 @@ def _set_up(setup: ChildSetup, channel: socket.socket, parent: int) -> None:
     received_signals.default()
     os.setpgid(0, 0)
     prctl.die_with_parent(signal.SIGTERM)
-    if os.getppid() != parent:  # it died before the kernel knew of the request
+    if os.getppid() != parent:  # the parent died before the kernel knew of the request above
         os._exit(ChildExit.ORPHANED)
     prctl.set_name(setup.name)
     set_title(f"{setup.title} {setup.incarnation}")
     _close_foreign({0, 1, 2, STREAM.descriptor(), channel.fileno(), *setup.keep})
     _read_nothing()
-    # The processes that this child starts carry the variable, and the parent finds leftovers by it.
+    # Processes that this child starts inherit the variable. By it the parent finds them after the child's death.
     # No descendant may send notifications to systemd.
     os.environ[INCARNATION_VARIABLE] = setup.incarnation
     os.environ.pop("NOTIFY_SOCKET", None)

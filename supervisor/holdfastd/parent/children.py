@@ -1,4 +1,4 @@
-"""The child process of each slot: its messages, its death and its reaping. The core decides about children."""
+"""The child process in each slot: its messages, its death and its reaping. The core decides what follows from them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from holdfastd.core.slots import Slot
 from holdfastd.parent.fork import ForkedChild
 from holdfastd.parent.host import groups
 
-LONGEST_MESSAGE = 1 << 20  # bytes: a traceback may be long
-MOST_UNSENT = 4 << 20  # bytes: a new steward gets a message for every living worker at once
+LONGEST_MESSAGE = 1 << 20  # bytes: a message may contain a long traceback
+MOST_UNSENT = 4 << 20  # bytes: a new steward gets messages about all living workers at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ChildProcess:
 
 
 class Children:
-    """All children that live or are not reaped yet, by slot and by pid."""
+    """The children that live or are not reaped yet, by slot and by pid."""
 
     def __init__(self) -> None:
         self._by_slot: dict[Slot, ChildProcess] = {}
@@ -61,15 +61,15 @@ class Children:
         return set(self._by_pid)
 
     def remove(self, process: ChildProcess) -> None:
-        """Forget a child that was reaped: the kernel may give its pid to another process from now on."""
+        """Forget a child that was reaped. From now on the kernel may give its pid to another process."""
         del self._by_slot[process.slot], self._by_pid[process.pid]
         process.lines.close()
         if process.pidfd is not None:
             os.close(process.pidfd)
 
     def signal(self, slot: Slot, number: int) -> None:
-        """Send a signal to the child alone, if it exists. Only the parent reaps children, so the pid is still the
-        child's."""
+        """Send a signal to the child if it exists, but not to its process group. Only the parent reaps children, so the
+        pid cannot belong to another process."""
         process = self._by_slot.get(slot)
         if process is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -82,13 +82,13 @@ class Children:
         return len(self._by_slot)
 
 
-# Detects kills for lack of memory: it reads the kernel's counter of our own control group, else that of the host.
+# Detects kills for lack of memory. It reads the kernel's counter of this process's control group, or that of the host.
 
 _HOST = Path("/proc/vmstat")
 
 
 class OomKills:
-    """Keeps the last value of the counter, so that each kill is reported once."""
+    """The kernel's counter of kills for lack of memory. It remembers the last value, so it reports each kill once."""
 
     def __init__(self, source: Path | None = None) -> None:
         events = (folder / "memory.events" for folder in groups())
@@ -96,7 +96,7 @@ class OomKills:
         self._seen = self._count()
 
     def has_new(self) -> bool:
-        """True if the kernel has killed for memory since the last call."""
+        """True if the kernel has killed a process for lack of memory since the last call."""
         before, self._seen = self._seen, self._count()
         return self._seen > before
 
@@ -108,17 +108,17 @@ class OomKills:
             return 0
 
 
-# Kills the processes that a dead child has left: its process group, and descendants that left it with setsid.
+# Kills the processes that a dead child has left: its process group, and descendants that have left the group (setsid).
 #
-# The group is killed while the dead leader still holds its number. Descendants outside it became children of the
-# parent, which is a subreaper; they carry the child's incarnation in their environment, or descend from a process that
-# does.
+# The group is killed before its dead leader is reaped, while its number cannot be reused. Descendants outside the group
+# are now children of the parent, because the parent is a subreaper. They are found by the child's incarnation in their
+# environment, or in that of an ancestor.
 
 
 def kill_leftovers(pid: int, incarnation: str, known: Collection[int]) -> int:
-    """Kill every process that this dead, not yet reaped child has left; returns the number of processes found.
+    """Kill every process that this dead child has left; returns how many were found. The child is not reaped yet.
 
-    `known`: pids of living children, whose descendants are kept.
+    `known`: pids of the other children. Their descendants are not killed.
     """
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
@@ -137,8 +137,8 @@ _log = structlog.get_logger("holdfast.parent")
 
 @dataclass(frozen=True, slots=True)
 class Reaper:
-    """Reads deaths and stops of children from the kernel. `emit` takes the events; `before_removal` reads the messages
-    left in a dead child's channel, and unwatches it."""
+    """Learns from the kernel which children have died or were stopped, and passes these events to `emit`. It calls
+    `before_removal` with a dead child, which reads the child's last messages and stops watching it."""
 
     children: Children
     emit: Callable[[Event], None]
@@ -146,8 +146,8 @@ class Reaper:
     memory: OomKills = field(default_factory=OomKills)
 
     def sweep(self) -> None:
-        """Handle a SIGCHLD: children that were stopped, deaths of children without a pidfd, and deaths of adopted
-        processes."""
+        """Handle a SIGCHLD. It reports stopped children and dead children, and reaps adopted processes (orphans of
+        children)."""
         self._note_stopped()
         while (pid := _dead_child()) is not None:
             process = self.children.of_pid(pid)
@@ -158,8 +158,8 @@ class Reaper:
                 self.collect(process)
 
     def collect(self, process: ChildProcess) -> None:
-        """Reap the child if it is dead: first read its last messages and kill its leftover processes, then release its
-        pid."""
+        """Reap the child if it is dead. First it kills the processes that the child has left and reads the child's last
+        messages; then it releases the pid."""
         if self.children.of_pid(process.pid) is not process:
             return
         info = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -177,13 +177,13 @@ class Reaper:
         self.emit(Exited(process.slot, process.incarnation, status, out_of_memory, jitter, peak_bytes))
 
     def check_all(self) -> None:
-        """Run now and then, in case a signal was lost. It also takes note of memory kills elsewhere, so that no child
-        is blamed for them."""
+        """Look for deaths in case a signal was lost; called now and then. It also reads the counter of memory kills, so
+        that a later death of a child is not taken for an earlier kill of another process."""
         self.memory.has_new()
         self.sweep()
 
     def kill_all(self, within: float) -> None:
-        """Kill and reap every child; the kernel has `within` seconds to end them."""
+        """Kill and reap every child. Returns after `within` seconds even if the kernel has not ended all of them."""
         for process in self.children:
             os.kill(process.pid, signal.SIGKILL)
         deadline = time.monotonic() + within
@@ -201,7 +201,7 @@ class Reaper:
 
 
 def _dead_child() -> int | None:
-    """The pid of a dead child, which stays unreaped."""
+    """The pid of some dead child, which is not reaped by this call; None if there is none."""
     with contextlib.suppress(ChildProcessError):
         info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return None if info is None else info.si_pid
@@ -209,27 +209,28 @@ def _dead_child() -> int | None:
 
 
 def _reap(pid: int) -> int | None:
-    """Reap this process; its peak resident memory in bytes."""
+    """Reap this process. Returns its peak resident memory in bytes; None if it was not reaped."""
     with contextlib.suppress(ChildProcessError):
         reaped, _, usage = os.wait4(pid, os.WNOHANG)
         return usage.ru_maxrss * MAXRSS_UNIT if reaped else None
     return None
 
 
-# Waits for descriptors and calls their callbacks: one turn of the parent's loop. No threads, no asyncio.
+# The wait of the parent's loop: it waits for descriptors and calls their callbacks, without threads or asyncio.
 
 READ = selectors.EVENT_READ
 WRITE = selectors.EVENT_WRITE
 
 
 class CallbackSelector:
-    """Maps each watched descriptor to the callback for when it is ready."""
+    """The watched descriptors, with the callback to call when a descriptor is ready."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
 
     def watch(self, descriptor: int, callback: Callable[[], None], interest: int = READ) -> None:
-        """Call `callback` whenever the descriptor is ready; a second call replaces callback and interest."""
+        """Call `callback` whenever the descriptor is ready to read or write (`interest`). A second call for the same
+        descriptor replaces both."""
         if descriptor in self._selector.get_map():
             self._selector.modify(descriptor, interest, callback)
         else:
@@ -244,7 +245,7 @@ class CallbackSelector:
         """Wait at most `timeout` seconds, then serve each ready descriptor once."""
         for key, _ in self._selector.select(timeout):
             registered = self._selector.get_map().get(key.fd)
-            if registered is not None and registered.data is key.data:  # else an earlier callback has ended this one
+            if registered is not None and registered.data is key.data:  # else an earlier callback has removed this one
                 key.data()
 
     def close(self) -> None:
@@ -252,8 +253,8 @@ class CallbackSelector:
 
 
 class ChildListener:
-    """Reads messages from the children's channels, and learns of their deaths from their pidfds. `start_failure` gives
-    the error of a dead child that does not speak the channel protocol."""
+    """Reads messages from the children's channels, and learns of deaths from their pidfds. `start_failure` gives the
+    error of a dead store, which sends no messages."""
 
     def __init__(
         self,
@@ -272,7 +273,7 @@ class ChildListener:
             self._selector.watch(process.pidfd, partial(self.reaper.collect, process))
 
     def watch_unsent(self) -> None:
-        """Watch for room in the channels of children that have not taken all their messages."""
+        """If messages to a child are unsent because its channel was full, watch for room in the channel."""
         for process in self._children:
             if process.lines.is_pending and not process.lines.ended:
                 self._selector.watch(process.lines.stream.fileno(), partial(self._listen, process), READ | WRITE)
@@ -288,7 +289,7 @@ class ChildListener:
             _log.warning(
                 "a child's message was longer than allowed and was dropped", slot=str(process.slot), pid=process.pid
             )
-        if lines.ended:  # the child closed its end, which is no death: the pidfd reports that
+        if lines.ended:  # the child closed its end; it may live on, and the pidfd reports its death
             self._selector.forget(lines.stream.fileno())
         elif was_pending and not lines.is_pending:
             self.watch(process)

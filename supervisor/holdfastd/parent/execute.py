@@ -30,9 +30,9 @@ from holdfastd.parent.fork import LINUX, ForkedChild, Kernel, fork_by_loader
 from holdfastd.parent.loader import ForkRequest, Loader, LoaderClient
 from holdfastd.parent.service_spec import ServiceSpec, WorkerCode
 
-# Prepares the child of each kind: the function that it runs and its process name.
+# Prepares children of all kinds: the function that a child runs, and its process name.
 
-# The kernel keeps fifteen letters of a process's name.
+# The kernel keeps fifteen bytes of a process's name.
 _SHORT = {
     ChildKind.WORKER: "w",
     ChildKind.QUARANTINE: "q",
@@ -45,15 +45,15 @@ _SHORT = {
 
 
 class ChildFactory:
-    """Creates child setups. It holds the embedded store's command and descriptors from `prepare` until the store
-    runs."""
+    """Makes the setup of each child. From `prepare` until the embedded store runs, it holds the store's command and
+    descriptors."""
 
     def __init__(self, spec: ServiceSpec) -> None:
         self._spec = spec
         self._work: dict[int, WorkerCode] = {0: spec.worker}  # by generation
         self._launch: StoreLaunch | None = None
         self._loader = LoaderClient()
-        self._requests: socket.socket | None = None  # the end of a loader that is about to be forked
+        self._requests: socket.socket | None = None  # the connection's end for a loader that is about to be forked
 
     def prepare(self) -> None:
         """Prepare the first run of the embedded store, if there is one. Raises StoreLaunchError."""
@@ -61,15 +61,15 @@ class ChildFactory:
             self._launch = self._spec.store.prepare(True)
 
     def reread(self, generation: int, needed: Collection[int]) -> None:
-        """Read the settings for workers of this generation, and forget all earlier generations but the `needed` ones.
+        """Read the settings for workers of this generation. Of the earlier generations only the `needed` ones are kept.
 
-        Raises ConfigError, and changes nothing then.
+        If it raises ConfigError, it changes nothing.
         """
         code = self._spec.reread()
         self._work = {known: work for known, work in self._work.items() if known in needed} | {generation: code}
 
     def create(self, slot: Slot, first: bool, generation: int) -> ChildSetup:
-        """A new incarnation for this slot. Raises StoreLaunchError."""
+        """The setup of a new child for this slot, with a new incarnation. Raises StoreLaunchError."""
         incarnation = uuid.uuid4().hex
         spec, code = self._spec, self._work[generation]
         match slot.kind:
@@ -89,7 +89,7 @@ class ChildFactory:
                 return self._store(incarnation, slot)
 
     def forked(self, slot: Slot) -> None:
-        """The child runs: close the parent's copies of descriptors that were held for it."""
+        """Close the parent's copies of the descriptors for this child, which now runs."""
         if slot.kind is ChildKind.STORE and self._launch is not None:
             for descriptor in self._launch.inherit:
                 os.close(descriptor)
@@ -101,13 +101,13 @@ class ChildFactory:
     def fork_by_loader(
         self, slot: Slot, is_known: Callable[[int], object], kernel: Kernel = LINUX
     ) -> tuple[str, ForkedChild]:
-        """Have the loader fork a worker; its incarnation. Raises OSError."""
+        """Have the loader fork a worker. Returns its incarnation and the child. Raises OSError."""
         request = ForkRequest(uuid.uuid4().hex, slot.kind, slot.number)
         return request.incarnation, fork_by_loader(request, self._loader, is_known, kernel)
 
     def start_failure(self, slot: Slot, pid: int) -> BootFailed | None:
-        """The error of a dead store from its log, because the store does not speak the channel protocol; None for other
-        children."""
+        """The error of a dead embedded store, read from its log because it sends no messages. None for other children,
+        and if the log has no error."""
         store = self._spec.store
         words = store.start_failure(pid) if store is not None and slot.kind is ChildKind.STORE else ""
         return BootFailed(ChildExit.UNAVAILABLE, words) if words else None
@@ -132,7 +132,7 @@ class ChildFactory:
 
 
 def worker_setup(code: WorkerCode, incarnation: str, slot: Slot, kept: tuple[int, ...] = ()) -> ChildSetup:
-    """A worker of this incarnation. `kept`: descriptors that its handler needs."""
+    """The setup of a worker with this incarnation. `kept`: descriptors that its handler needs."""
     return _setup(incarnation, slot, partial(code.run, incarnation, slot), kept)
 
 
@@ -146,8 +146,8 @@ _log = structlog.get_logger("holdfast.parent")
 
 @dataclass(frozen=True, slots=True)
 class CommandExecutor:
-    """`watch` is called with each new child, so that the loop watches it; `announce` prints a line for people; `emit`
-    takes the resulting events."""
+    """Executes commands and passes the resulting events to `emit`. `watch` has the loop watch a new child; `announce`
+    prints a line for people."""
 
     children: Children
     child_factory: ChildFactory
@@ -186,12 +186,13 @@ class CommandExecutor:
         self.emit(Forked(command.slot, incarnation, forked_child.pid))
 
     def _forked(self, command: Fork) -> tuple[str, ForkedChild]:
-        """A new child and its incarnation. A worker that the loader cannot fork is forked here, under another name."""
+        """Fork a child; returns its incarnation and the child. If the loader does not answer, the parent forks the
+        worker itself, with another incarnation."""
         if command.by_loader:
             try:
                 return self.child_factory.fork_by_loader(command.slot, self.children.of_pid, self.kernel)
             except ConnectionError as error:
-                self.children.signal(LOADER, signal.SIGKILL)  # what hangs here would hold up each restart
+                self.children.signal(LOADER, signal.SIGKILL)  # a loader that hangs would delay each fork of a worker
                 _log.warning(
                     "the loader was ended: the worker imports the handler", slot=str(command.slot), reason=str(error)
                 )

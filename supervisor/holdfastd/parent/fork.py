@@ -16,7 +16,7 @@ from holdfastd.parent.loader import ForkRequest, LoaderClient
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The two system calls that may fail for lack of resources; tests replace them."""
+    """The two system calls that may fail for lack of resources. Tests pass others."""
 
     fork: Callable[[], int] = os.fork
     pidfd: Callable[[int], int] = os.pidfd_open
@@ -27,7 +27,7 @@ LINUX = Kernel()
 
 @dataclass(frozen=True, slots=True)
 class ForkedChild:
-    """A child that was just forked. `pidfd` is None where the kernel could not give one."""
+    """A child that was just forked. `pidfd` is None if the kernel could not give one."""
 
     pid: int
     pidfd: int | None
@@ -35,7 +35,7 @@ class ForkedChild:
 
 
 def fork(setup: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
-    """Fork a child that runs `setup`. On OSError (EAGAIN, ENOMEM, EMFILE) nothing has changed."""
+    """Fork a child that runs `setup`. If it raises OSError (EAGAIN, ENOMEM, EMFILE), it has changed nothing."""
     assert thread_count() == 1, "a thread in the parent would be half a thread in the child"
     ours, theirs = socket.socketpair()
     parent = os.getpid()
@@ -53,30 +53,31 @@ def fork(setup: ChildSetup, kernel: Kernel = LINUX) -> ForkedChild:
 def fork_by_loader(
     request: ForkRequest, loader: LoaderClient, is_known: Callable[[int], object], kernel: Kernel = LINUX
 ) -> ForkedChild:
-    """Have the loader fork this worker, as a child of this process. On OSError no worker stays.
+    """Have the loader fork this worker; the worker becomes a child of this process. If it raises OSError, no worker
+    lives on.
 
-    `is_known`: true for the pid of a child that this process has already.
+    `is_known`: true for the pid of a child that this process already had.
     """
     ours, theirs = socket.socketpair()
     with theirs:
         try:
             pid = loader.fork(request, theirs)
-            if is_known(pid) or not _is_child(pid):  # the loader runs the code of users: nobody else is to be signalled
+            if is_known(pid) or not _is_child(pid):  # the loader runs user code, and the parent will signal this pid
                 raise ConnectionError(f"the loader reported process {pid}, which is no new child of this process")
             return _adopted(pid, ours, kernel)
         except OSError:
-            ours.close()  # a worker that was forked nevertheless ends with its channel
+            ours.close()  # if a worker was forked all the same, it ends now, because its channel is closed
             raise
 
 
 def _adopted(pid: int, channel: socket.socket, kernel: Kernel) -> ForkedChild:
-    """Make the child the leader of its process group. The child does the same, so the group exists before anybody
-    signals it."""
+    """Make the child the leader of a process group, and open its pidfd. The child sets its group, too. Whoever comes
+    first, the group exists before the parent signals it."""
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
     try:
         pidfd = kernel.pidfd(pid)
-    except OSError:  # no descriptor left, or an old kernel: SIGCHLD reports its death
+    except OSError:  # no descriptor left, or an old kernel: then SIGCHLD reports the child's death
         pidfd = None
     return ForkedChild(pid, pidfd, channel)
 
@@ -85,6 +86,6 @@ def _is_child(pid: int) -> bool:
     """True for a child of this process, alive or not yet reaped."""
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except OSError:  # also for 0, which signals take for this process's own group
+    except OSError:  # also for pid 0: a signal to 0 would reach this process's own group
         return False
     return True

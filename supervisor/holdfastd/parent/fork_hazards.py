@@ -1,4 +1,6 @@
-"""Lists the threads, children and open descriptors of this process, which do not survive a fork or would be shared."""
+"""Lists what makes a fork of this process unsafe: threads and children, which a fork loses, and open descriptors, which
+both processes would share.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from holdfastd.parent import received_signals
 
-LOOKS = 40  # for threads that have ended, which the kernel may list a little longer
+LOOKS = 40  # looks until ended threads are gone: the kernel may list them a little longer
 PAUSE = 0.005  # seconds between two looks
 
 _SELF = Path("/proc/self")
@@ -26,15 +28,15 @@ NATIVE = "of a native library"
 
 @dataclass(frozen=True, slots=True)
 class OpenDescriptor:
-    """`target`: a path, or a text such as `socket:[1]`. `appends`: it can only be written to, always at the end of the
-    file."""
+    """An open descriptor. `target`: a path, or a text such as `socket:[1]`. `appends`: it can only be written to, and
+    each write goes to the end of the file."""
 
     target: str
     appends: bool = False
 
     @property
     def is_file(self) -> bool:
-        """True for a path; `socket:[1]`, `pipe:[1]` and `anon_inode:…` are no paths."""
+        """True for a path, False for `socket:[1]`, `pipe:[1]` and `anon_inode:…`."""
         return self.target.startswith("/")
 
     @property
@@ -45,7 +47,8 @@ class OpenDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class ForkHazards:
-    """`threads`: names by kernel id, `children`: pids, `descriptors`: what each is open on."""
+    """What a fork would lose or share. `threads`: names by the kernel's thread id; `children`: pids; `descriptors`:
+    the open ones by their number."""
 
     threads: Mapping[int, str]
     children: frozenset[int]
@@ -53,16 +56,17 @@ class ForkHazards:
 
 
 def look() -> ForkHazards:
-    """The hazards that exist now."""
+    """The hazards of this process now."""
     return ForkHazards(_threads(), _children(), _descriptors())
 
 
 def look_after_fork(before: ForkHazards) -> ForkHazards:
-    """The hazards that an import has left since `before`, as they are once this process has forked.
+    """The hazards of this process now. Threads that a library has started since `before`, and ends at a fork, are not
+    among them.
 
-    Some libraries, for example OpenBLAS (numpy), end their threads at a fork and start them again on use, in both
-    processes. If all new threads belong to libraries, a test child is forked that ends at once. Threads that still run
-    after this do not expect a fork.
+    Some native libraries, for example OpenBLAS (numpy), end their threads at a fork. Both processes start them again on
+    use. So if all new threads belong to native libraries, this forks a test child that ends at once. Threads that run
+    after this fork, too, are hazards.
     """
     found = look()
     started = found.threads.keys() - before.threads.keys()
@@ -78,20 +82,20 @@ def look_after_fork(before: ForkHazards) -> ForkHazards:
 
 def _fork_once() -> None:
     with received_signals.blocked(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads beside a fork
+        warnings.simplefilter("ignore")  # Python warns of a fork in a process with threads
         if (pid := os.fork()) == 0:
             os._exit(0)
     os.waitpid(pid, 0)
 
 
 def thread_count() -> int:
-    """The number of threads of this process, including those that Python does not know."""
+    """The number of threads of this process, including threads of native libraries that Python does not know."""
     return len(os.listdir(_SELF / "task"))  # noqa: PTH208 - names are wanted, not paths
 
 
 def _threads() -> dict[int, str]:
     known = {thread.native_id: thread.name for thread in threading.enumerate()}
-    ours = _comm(os.getpid())  # a thread of a native library has this name, too, unless it is given another
+    ours = _comm(os.getpid())  # a native library's thread has this name, too, unless the library names the thread
     tasks = [int(task.name) for task in (_SELF / "task").iterdir()]
     return {task: known.get(task) or _comm(task).replace(ours, NATIVE) for task in tasks}
 
@@ -99,7 +103,7 @@ def _threads() -> dict[int, str]:
 def _comm(task: int) -> str:
     try:
         return (_SELF / "task" / str(task) / "comm").read_text("utf-8", errors="replace").strip()
-    except OSError:  # it has just ended
+    except OSError:  # the thread has just ended
         return NATIVE
 
 

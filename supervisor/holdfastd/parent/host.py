@@ -1,4 +1,4 @@
-"""Measures the resources that this host has left for workers, and raises the limit on open files."""
+"""Measures how many workers this host still has resources for, and raises the limit on open files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 def groups(root: Path = ROOT, membership: Path = MEMBERSHIP) -> Iterator[Path]:
-    """The folders of these control groups that exist. The limits of each one apply."""
+    """The folders of this process's control groups, as far as they exist. The limits of all of them apply."""
     try:
         lines = membership.read_text("utf-8", "surrogateescape").split("\n")  # a group may have any name
     except OSError:
@@ -33,14 +33,14 @@ def groups(root: Path = ROOT, membership: Path = MEMBERSHIP) -> Iterator[Path]:
 
 
 def number(folder: Path, name: str) -> int | None:
-    """A value of a control group; None if the file is missing or says `max`."""
+    """The number in a file of a control group; None if the file is missing or says `max` (no limit)."""
     try:
         return int((folder / name).read_text("ascii"))
     except (OSError, ValueError):
         return None
 
 
-MOST_DESCRIPTORS = 1 << 16  # more than ten thousand workers need; a huge limit makes some programs slow
+MOST_DESCRIPTORS = 1 << 16  # enough for ten thousand workers; a much higher limit makes some programs slow
 
 CACHES = ("inactive_file", "active_file")
 
@@ -72,8 +72,8 @@ def _limit(kind: int) -> int | None:
 
 
 def _user_processes() -> int | None:
-    """Processes that this user may still start. The kernel counts the threads of all its processes, and does not limit
-    root."""
+    """How many processes this user may still start; None for root, which has no limit. The kernel counts threads, not
+    processes, so this does, too."""
     limit = _limit(resource.RLIMIT_NPROC)
     user = os.getuid()
     if limit is None or user == 0:
@@ -85,13 +85,14 @@ def _user_processes() -> int | None:
 
 
 def _left(folder: Path, kind: str, freed: int = 0) -> int | None:
-    """How much of this kind a control group has left; `freed`: the kernel gives back so much when it is needed."""
+    """How much of this resource a control group has left. `freed`: how much of the used amount the kernel frees when it
+    is needed."""
     most, now = number(folder, f"{kind}.max"), number(folder, f"{kind}.current")
     return None if most is None or now is None else max(0, most - now + freed)
 
 
 def _caches(folder: Path) -> int:
-    """Bytes of page cache that the kernel frees before it kills for memory."""
+    """Bytes of page cache in this control group, which the kernel frees before it kills for lack of memory."""
     try:
         lines = (folder / "memory.stat").read_text("ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Imports libraries without those of their own imports that no process of a service uses."""
+"""Imports libraries, but not the modules that they import and no process of a service uses. This saves memory."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-# Packages whose own code runs when something of it is first used, so that one of their modules costs no more than it
-# needs. What imports them sees no difference.
+# A package on demand: its `__init__.py` does not run when one of its modules is imported, but on the first use of a
+# name that `__init__.py` defines. Code that imports the package sees no difference.
 
-_lock = RLock()  # other threads wait until the code has run
+_lock = RLock()  # other threads wait until `__init__.py` has run
 _running: set[str] = set()
 
 
 class PackageOnDemand(ModuleType):
-    """A package whose code has not run to its end. Its modules are imported as usual."""
+    """A package whose `__init__.py` has not run to its end yet. Its modules can be imported as usual."""
 
     def __getattr__(self, name: str) -> Any:
         missing = AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if name.startswith("__") and name != "__all__":  # the import system asks for such names
+        if name.startswith("__") and name != "__all__":  # the import system looks these names up
             raise missing
         module = f"{self.__name__}.{name}"
         if find_spec(module) is not None:
             return importlib.import_module(module)
         with _lock:
-            if self.__name__ in _running:  # its own code asks
+            if self.__name__ in _running:  # the package's own `__init__.py` looks the name up while it runs
                 raise missing
             if type(self) is PackageOnDemand:
                 _run(self)
@@ -37,7 +37,7 @@ class PackageOnDemand(ModuleType):
 
 
 def put_on_demand(name: str) -> None:
-    """Let this package run on demand, unless it has run already or is not installed."""
+    """Have the code of this package run on demand, unless it has run already or the package is not installed."""
     spec = None if name in sys.modules else find_spec(name)
     if spec is None:
         return
@@ -60,18 +60,19 @@ def _run(package: ModuleType) -> None:
     package.__class__ = ModuleType
 
 
-TELEMETRY = "opentelemetry"  # the Redis library has metrics of its own, off by default
-DRAWING = "rich"  # structlog draws tracebacks with it; ours are plain
+TELEMETRY = "opentelemetry"  # the Redis library imports it for metrics of its own, which are off by default
+DRAWING = "rich"  # structlog imports it to draw tracebacks; Holdfast logs plain ones
 ON_DEMAND = (
-    "importlib.metadata",  # the Redis library asks it for versions where it is told to
-    "redis",  # imports the library's blocking clients
-    "redis.asyncio",  # imports the library's client with its table of all commands
-    "uvicorn",  # imports its command line
+    "importlib.metadata",  # the Redis library uses it only to look up its own version
+    "redis",  # its `__init__.py` imports the blocking clients
+    "redis.asyncio",  # its `__init__.py` imports the client with its table of all commands
+    "uvicorn",  # its `__init__.py` imports the command line
 )
 
 
 def prepare(*, telemetry: bool) -> None:
-    """Import structlog and the connections of the Redis library. `telemetry`: this service sends telemetry."""
+    """Import structlog and the connections of the Redis library, without the libraries above. `telemetry`: this service
+    sends telemetry, so OpenTelemetry is imported, too."""
     for name in ON_DEMAND:
         put_on_demand(name)
     with _left_out(DRAWING, *(() if telemetry else (TELEMETRY,))):
@@ -84,7 +85,7 @@ def prepare(*, telemetry: bool) -> None:
 def _left_out(*libraries: str) -> Generator[None]:
     absent = [name for name in libraries if name not in sys.modules]
     for name in absent:
-        sys.modules[name] = None  # type: ignore[assignment]  # as the import system marks what cannot be imported
+        sys.modules[name] = None  # type: ignore[assignment]  # the import system's mark of a missing module
     try:
         yield
     finally:
@@ -93,7 +94,7 @@ def _left_out(*libraries: str) -> Generator[None]:
 
 
 def _offer_telemetry_of_redis() -> None:
-    """Let a handler use the Redis library's own metrics nevertheless: it imports OpenTelemetry when they are set up."""
+    """Let a handler switch on the Redis library's own metrics all the same. The library then imports OpenTelemetry."""
     for name in ("redis.observability.metrics", "redis.observability.providers"):
         module = sys.modules.get(name)
         if hasattr(module, "OTEL_AVAILABLE"):

@@ -1,8 +1,8 @@
 """Runs the loader process: it imports the handler once, and forks the workers, which share its memory.
 
-A worker becomes a child of the supervisor's parent: the loader forks a process that forks the worker and ends at once,
-and the kernel gives the orphan to the parent, which is a subreaper. So the parent sees its death and reaps it, and it
-ends with the parent. The death of the loader does not touch it.
+A worker becomes a child of the supervisor's parent. The loader forks a middle process, which forks the worker and ends
+at once. The kernel then gives the worker, an orphan, to the parent, because the parent is a subreaper. So the parent
+sees the worker's death and reaps the worker, and a worker ends with the parent. A worker outlives the loader.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from holdfastd.parent.child_setup import ChildSetup
 from holdfastd.parent.fork_hazards import thread_count
 from holdfastd.parent.preload_handler import NotShareableError
 
-# Requests of the parent to the loader to fork a worker. Each is one message, with the worker's end of its channel.
+# The parent's requests to the loader to fork a worker. A request is one message, with the worker's end of its channel.
 
-ANSWER_TIMEOUT = 2.0  # seconds; the parent waits this long at most, once: then it ends the loader
-LONGEST = 4096  # bytes
+ANSWER_TIMEOUT = 2.0  # seconds that the parent waits for an answer; then it ends the loader
+LONGEST = 4096  # bytes of a message
 MOST_PID = 1 << 22  # see PID_MAX_LIMIT in proc(5)
 MOST_ERRNO = 4095
 
 
 class ForkRequest(msgspec.Struct, frozen=True):
-    """Fork a worker of this incarnation for this slot."""
+    """A request to fork a worker with this incarnation. `kind` and `number`: its slot."""
 
     incarnation: str
     kind: ChildKind
@@ -55,49 +55,50 @@ class ForkRequest(msgspec.Struct, frozen=True):
 
 
 class ForkAnswer(msgspec.Struct, frozen=True):
-    """The worker's pid, or the error of the system call that failed."""
+    """The answer to a request: the worker's pid, or the errno of the system call that failed."""
 
     pid: Annotated[int, Meta(ge=0, le=MOST_PID)] = 0
     errno: Annotated[int, Meta(ge=0, le=MOST_ERRNO)] = 0
 
 
 class LoaderClient:
-    """The parent's end: one loader at a time."""
+    """The parent's end of the connection to the loader. There is one loader at a time."""
 
     def __init__(self) -> None:
         self._ours: socket.socket | None = None
 
     def connect(self) -> socket.socket:
-        """The loader's end of a new connection. An earlier one is closed."""
+        """Open a new connection and close an earlier one. Returns the loader's end."""
         self.close()
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.settimeout(ANSWER_TIMEOUT)
         return theirs
 
     def fork(self, request: ForkRequest, channel: socket.socket) -> int:
-        """The pid of the new worker, which is this process's child. Raises OSError: no loader, no answer, no fork."""
+        """Have the loader fork a worker; returns its pid. The worker is a child of this process. Raises OSError if
+        there is no loader, it does not answer, or the fork failed."""
         if self._ours is None:
             raise ConnectionError("there is no loader")
         try:
             socket.send_fds(self._ours, [msgspec.json.encode(request)], [channel.fileno()])
             answer_request = msgspec.json.decode(self._ours.recv(LONGEST), type=ForkAnswer)
         except (OSError, *UNREADABLE_JSON) as error:
-            self.close()  # a late answer would be taken for that of the next request
+            self.close()  # otherwise a late answer would be taken for the answer to the next request
             raise ConnectionError(f"the loader does not answer: {error}") from error
         if answer_request.errno:
             raise OSError(answer_request.errno, os.strerror(answer_request.errno))
         return answer_request.pid
 
     def close(self) -> None:
-        """End the connection; a loader that waits for requests ends then."""
+        """Close the connection. A loader that waits for requests then ends."""
         if self._ours is not None:
             self._ours.close()
             self._ours = None
 
 
 def receive_request(connection: socket.socket) -> tuple[ForkRequest, socket.socket] | ForkAnswer | None:
-    """The next request with the worker's channel. An error answer if the message is no request; None after the parent
-    has closed its end."""
+    """Receive the next request, with the worker's channel. Returns an error answer if the message is no request, and
+    None if the parent has closed its end."""
     data, descriptors, _, _ = socket.recv_fds(connection, LONGEST, 1)
     if not data:
         return None
@@ -113,7 +114,7 @@ def receive_request(connection: socket.socket) -> tuple[ForkRequest, socket.sock
 
 
 def answer_request(connection: socket.socket, message: ForkAnswer) -> None:
-    """Send the answer; a parent that is gone needs none."""
+    """Send the answer. If the parent is gone, the error is ignored."""
     with suppress(OSError):
         connection.send(msgspec.json.encode(message))
 
@@ -125,23 +126,26 @@ MakeSetup = Callable[[ForkRequest, tuple[int, ...]], ChildSetup]
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """`load` imports the handler; the descriptors that workers keep for it. `make_setup`: the worker of a request."""
+    """The process that imports the handler once and forks the workers. `load` imports the handler and returns the
+    descriptors that workers keep open for it. `make_setup` makes a worker's setup from a request and these descriptors.
+    """
 
     load: Callable[[], tuple[int, ...]]
     make_setup: MakeSetup
     requests: socket.socket
 
     def run(self, channel: socket.socket) -> int:
-        """Import the handler, then fork workers until told to leave or the parent is gone; returns the exit status."""
+        """Import the handler, then fork workers until the parent asks this process to leave, or is gone. Returns the
+        exit status."""
         faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
         channel.setblocking(False)
         try:
             descriptors = self.load()
-        except BaseException as error:  # of the user's code, which each worker meets again and reports
+        except BaseException as error:  # of the user's code: each worker will get the same error and report it
             code = ChildExit.NOT_SHAREABLE if isinstance(error, NotShareableError) else ChildExit.BOOT_FAILED
             known = isinstance(error, NotShareableError | HandlerError)
             _send(channel, BootFailed(code, str(error) if known else summary(error)))
-            os._exit(code)  # threads that the import has started must not keep this process alive
+            os._exit(code)  # skips the wait for threads that the import has started
         preload.freeze()
         _send(channel, Ready())
         return self._serve(channel, descriptors)
@@ -153,13 +157,13 @@ class Loader:
         while True:
             _send(channel, Beat())
             ready = {number for number, _ in poll.poll(until_next(time.monotonic()) * 1000)}
-            if channel.fileno() in ready:  # the one message of a parent to a loader is to leave
+            if channel.fileno() in ready:  # the only message from a parent to a loader is the one to leave
                 return ChildExit.OK if channel.recv(1) else ChildExit.ORPHANED
             if self.requests.fileno() in ready and not self._fork_next(descriptors):
                 return ChildExit.OK
 
     def _fork_next(self, descriptors: tuple[int, ...]) -> bool:
-        """Fork the worker of the next request; False once there are no more."""
+        """Fork the worker of the next request. False if the parent has closed the connection."""
         received = receive_request(self.requests)
         if received is None:
             return False
@@ -177,7 +181,7 @@ class Loader:
 
 
 def _fork_orphan(setup: ChildSetup, channel: socket.socket) -> int:
-    """Fork a worker that is the child of this process's parent; returns its pid. Raises OSError."""
+    """Fork a worker that becomes a child of this process's parent; returns its pid. Raises OSError."""
     assert thread_count() == 1, "a thread in the loader would be half a thread in the worker"
     parent = os.getppid()
     reading, writing = os.pipe()
@@ -188,7 +192,7 @@ def _fork_orphan(setup: ChildSetup, channel: socket.socket) -> int:
                 _fork_and_end(setup, channel, parent, writing)
         os.close(writing)
         number = int(os.read(reading, 32) or b"0")
-        os.waitpid(middle, 0)  # from here on the worker is the parent's child
+        os.waitpid(middle, 0)  # once the middle process has ended, the worker is the parent's child
     finally:
         os.close(reading)
     if number <= 0:
@@ -197,8 +201,8 @@ def _fork_orphan(setup: ChildSetup, channel: socket.socket) -> int:
 
 
 def _fork_and_end(setup: ChildSetup, channel: socket.socket, parent: int, writing: int) -> NoReturn:
-    """Fork the worker and end, so that the worker becomes an orphan. Sends its pid, or the negative number of an
-    error."""
+    """Fork the worker, then end this middle process, so that the worker becomes an orphan. Writes the worker's pid to
+    the pipe `writing`, or the negative errno."""
     try:
         middle = os.getpid()
         pid = os.fork()
@@ -214,5 +218,5 @@ def _fork_and_end(setup: ChildSetup, channel: socket.socket, parent: int, writin
 
 
 def _send(channel: socket.socket, message: FromChild) -> None:
-    with suppress(OSError):  # a parent that does not read, or is gone
+    with suppress(OSError):  # the parent does not read, or is gone
         channel.send(encode(message))

@@ -1,4 +1,6 @@
-"""The parent process: it waits for events, asks the core, and executes its commands. One thread; nothing blocks."""
+"""The parent process: it waits for events, asks the core what to do, and executes the core's commands. It has one
+thread, in which nothing blocks.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,14 @@ from holdfastd.parent.service_spec import ServiceSpec
 from holdfastd.parent.status import Stats, StatusNotifier
 from holdfastd.parent.systemd_notify import Notifier
 
-# LogRelay passes the parent's log on to the steward, which sends it to the collector: the parent has no threads.
+# LogRelay passes the parent's log on to the steward. The steward sends it to the collector, because the parent has no
+# threads to do so.
 #
-# Records wait here while no steward lives or it does not read. Only the newest are kept.
+# Records wait here while no steward lives, or while it does not read them. Only the newest records are kept.
 
 MOST_WAITING = 256  # records
 LONGEST_TEXT = 8192  # characters of one field
-_EXACT = 1 << 53  # numbers beyond it are not the same in every JSON
+_EXACT = 1 << 53  # many readers of JSON cannot represent larger whole numbers exactly
 
 
 class LogRelay:
@@ -49,11 +52,11 @@ class LogRelay:
         self._waiting: deque[bytes] = deque(maxlen=MOST_WAITING)
 
     def take(self, event: Mapping[str, Any]) -> None:
-        """Keep a record as it is written to standard error; returns at once."""
+        """Keep a log record until the steward can take it; returns at once. Called for each record that is logged."""
         self._waiting.append(encode(Logged({_text(name): _plain(value) for name, value in event.items()})))
 
     def pass_on(self) -> None:
-        """Send waiting records, as far as the steward reads them now."""
+        """Send waiting records to the steward, until its channel is full."""
         steward = self._children.of_slot(STEWARD)
         while steward is not None and self._waiting and not steward.lines.is_pending:
             steward.lines.send(self._waiting.popleft())
@@ -72,7 +75,7 @@ def _plain(value: object) -> str | bool | int | float:
 
 
 def _text(text: str) -> str:
-    """Text that JSON can hold, not too long."""
+    """The text in a form that JSON can hold, cut to LONGEST_TEXT characters."""
     return text[:LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()
 
 
@@ -80,7 +83,7 @@ CONTROLLING = "/dev/tty"
 
 
 def has_terminal() -> bool:
-    """True if this process has a controlling terminal; False once that was closed."""
+    """True if this process has a controlling terminal; False once the terminal was closed."""
     try:
         os.close(os.open(CONTROLLING, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
@@ -88,9 +91,9 @@ def has_terminal() -> bool:
     return True
 
 
-STORE_CHECK_EVERY = 0.01  # seconds between two checks that a starting store accepts connections
+STORE_CHECK_EVERY = 0.01  # seconds between two checks whether a starting store accepts connections
 CHECK_EVERY = 5.0
-KILLED_WITHIN = 5.0  # seconds for the kernel to end killed children, if the service ends without a drain
+KILLED_WITHIN = 5.0  # seconds that the kernel has to end killed children, if the service ends without a drain
 
 clock = time.monotonic
 
@@ -125,8 +128,8 @@ class Parent:
         self._selector.watch(self._signals.descriptor, self._take_signals)
 
     def run(self) -> int:
-        """Supervise until the service has ended; returns its exit status. No child survives this call, even after an
-        error."""
+        """Supervise until the service has ended; returns its exit status. Even after an error, no child survives this
+        call."""
         try:
             if self._spec.sends_logs:
                 set_sink(self._log_relay.take)
@@ -140,7 +143,7 @@ class Parent:
             self._end()
 
     def _finish_turn(self) -> None:
-        """Handle all events that have arrived and a Tick, then send what has changed to the clients and systemd."""
+        """Handle all events that have arrived, then a Tick. Then tell the clients and systemd what has changed."""
         self._check_store()
         self._inbox.append(events.Tick())
         before = self.view

@@ -38,11 +38,11 @@ from holdfastd.parent.service_spec import EmbeddedStore, ServiceSpec, WorkerCode
 from holdfastd.steward.steward_process import run as serve
 from holdfastd.steward.steward_spec import StewardSpec
 
-# Runs one supervisor in a runtime folder: it takes the lock, handles unexpected errors, and returns the exit status.
+# Runs one supervisor in a runtime folder: takes the folder's lock, and prints unexpected errors.
 
 
 def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> int:
-    """Supervise this service, as the only supervisor of its runtime folder; returns the exit status."""
+    """Supervise this service if no other supervisor holds the runtime folder; returns the exit status."""
     announce = _without_errors(announce)
     try:
         lock = locks.hold(spec.runtime_dir / service_folders.SUPERVISOR_LOCK)
@@ -59,7 +59,7 @@ def supervise(spec: ServiceSpec, announce: Announce, kernel: Kernel = LINUX) -> 
 
 
 def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
-    # Inherited by every fork: a child that crashes or is aborted shows its stacks.
+    # Every fork inherits this: a child that crashes or is aborted writes its stacks.
     faulthandler.enable(STREAM.descriptor())
     prctl.become_subreaper()
     try:
@@ -68,13 +68,13 @@ def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
     except (StoreLaunchError, ListenError) as error:
         announce(str(error), "error")
         return error.code
-    except Exception:  # the outermost frame: all children are dead by now, and the bug is printed
+    except Exception:  # a bug: all children are dead by now, and the traceback is printed
         announce(traceback.format_exc(), "error")
         return Exit.BUG
 
 
 def _without_errors(announce: Announce) -> Announce:
-    """Wraps the function to ignore errors of a closed terminal: they are no reason to end."""
+    """Wrap the function so that it ignores the errors of a closed terminal, which are no reason to end the service."""
 
     def announce_if_possible(text: str, level: str = "info") -> None:
         with suppress(OSError):
@@ -83,8 +83,8 @@ def _without_errors(announce: Announce) -> Announce:
     return announce_if_possible
 
 
-# Settings that a reload applies to new workers. The others belong to the service, or to processes that stay: they take
-# effect with a restart.
+# The settings that a reload applies, because only workers use them. The other settings take effect with a restart,
+# because the parent or processes that stay use them.
 RELOADABLE = frozenset(
     {
         "handler",
@@ -113,7 +113,8 @@ _log = structlog.get_logger("holdfast.parent")
 
 
 def reloadable_settings(before: Settings, after: Settings) -> Settings:
-    """`after`, with the values of `before` for all settings that need a restart; the log names those that differ."""
+    """The settings of `after` that a reload can apply, with the values of `before` for the others. If others differ, it
+    logs their names."""
     waiting = {
         name: getattr(before, name)
         for name in Settings.model_fields
@@ -124,7 +125,7 @@ def reloadable_settings(before: Settings, after: Settings) -> Settings:
     return after.model_copy(update=waiting)
 
 
-# Returns to the working folder of the service after a deployment has deleted and recreated it.
+# Enters the working folder of the service again after a deployment has deleted and recreated the folder.
 
 
 def working_folder() -> Path | None:
@@ -136,7 +137,7 @@ def working_folder() -> Path | None:
 
 
 def enter_again(folder: Path | None) -> None:
-    """Enter the folder at this path, if the working folder was deleted and the path exists again."""
+    """Enter this folder if the working folder of this process was deleted and the path exists again."""
     if folder is not None and working_folder() is None:
         with suppress(OSError):
             os.chdir(folder)
@@ -150,8 +151,8 @@ def run(
 ) -> int:
     """Run the supervisor with these settings until it is told to stop; returns its exit status.
 
-    `announce` prints a line for people. `reread` gives the settings for a reload, and raises ConfigError. `files` are
-    the files that the settings came from; with --reload they are watched.
+    `announce` prints a line for people. `reread` reads the settings again for a reload; it raises ConfigError. `files`:
+    the files with the settings, which are watched with --reload.
     """
     try:
         start_checks.make_folders(settings)
@@ -166,7 +167,7 @@ def run(
     preload.preload(telemetry=settings.otlp_endpoint is not None)
     preload.freeze()
     if settings.reload:
-        sys.dont_write_bytecode = True  # the age of bytecode is compared in whole seconds: too coarse for an editor
+        sys.dont_write_bytecode = True  # Python compares whole seconds, so it would miss two saves within one second
     return supervise(service_spec(settings, reread, files), announce)
 
 
@@ -175,7 +176,7 @@ def service_spec(
     reread: Callable[[], Settings] | None = None,
     files: Sequence[Path] = (),
 ) -> ServiceSpec:
-    """The service that these settings describe. After a reload workers use the settings of that time."""
+    """The service that these settings describe. Workers of a reload use the settings that `reread` gives then."""
 
     folder = working_folder()
 
@@ -213,7 +214,8 @@ def service_spec(
 
 
 def _serve_dashboard(settings: Settings, dashboard: ListeningSocket, channel: socket.socket) -> int:
-    """Serve the dashboard. This runs in the child, and only the child imports the packages of the extra `web`."""
+    """Serve the dashboard. This runs in the web process, the only process that imports the packages of the extra
+    `web`."""
     return int(importlib.import_module("holdfastd.web.web_process").run(settings, dashboard.listener, channel))
 
 

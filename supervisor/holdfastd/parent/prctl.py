@@ -1,4 +1,4 @@
-"""Linux process attributes that Python has no call for. Each setter answers True if the kernel accepted it."""
+"""Linux process attributes that Python has no call for. A setter returns True if the kernel accepted the value."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def die_with_parent(number: signal.Signals) -> bool:
-    """This process gets `number` when the thread that forked it ends. Racy: check the parent's pid afterwards."""
+    """Have the kernel send signal `number` to this process when the thread that forked it ends. The thread may end
+    before this call, so check the parent's pid afterwards."""
     return _prctl(_SET_PDEATHSIG, int(number))
 
 
 def become_subreaper() -> bool:
-    """Orphans among our descendants become our children instead of init's."""
+    """Have orphans among the descendants of this process become its children, not children of init."""
     return _prctl(_SET_CHILD_SUBREAPER, 1)
 
 
 def gain_no_rights() -> bool:
-    """Nothing that this process executes has more rights than it has: set-user-ID programs have no effect."""
+    """Forbid this process to gain rights by executing a program: set-user-ID bits then have no effect."""
     return _prctl(_SET_NO_NEW_PRIVS, 1)
 
 

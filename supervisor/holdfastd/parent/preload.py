@@ -1,4 +1,4 @@
-"""Imports every module that children need before the first fork, and prepares the memory that they share."""
+"""Imports all modules that children need, and prepares the memory that they share. This runs before the first fork."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from holdfast.store.redis.scripts import product
 from holdfast.version import installed
 from holdfastd.parent import lean_imports
 
-# Prepares the memory of a process for the children that it forks, so that they write to few pages: each written page is
-# copied.
+# Prepares the memory of a process before it forks children. A child shares the pages of memory until it writes to one,
+# which is then copied. So the children should write to few pages.
 
 
 def freeze() -> None:
-    """Collect garbage, give free memory back, and arrange the rest so that children write to few of its pages."""
+    """Collect garbage, return free memory to the kernel, and arrange the rest so that children write to few pages."""
     gc.collect()
     _forget_looked_up_names()
     _use_up_free_memory()
-    gc.freeze()  # a collection in a child would write to all objects
+    gc.freeze()  # otherwise a garbage collection in a child would write to all objects, so to all pages
 
 
 def _forget_looked_up_names() -> None:
-    """Empty the cache of attribute lookups: a child that replaces an entry would write to the page of a name."""
+    """Empty Python's cache of attribute lookups. Otherwise a child that replaces an entry would write to the page with
+    the attribute's name (it drops a reference)."""
     forget = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", None)
     if forget is not None:
         forget()
 
 
-# A child puts its first objects where memory is free between those of its parent, and copies a page for each. Nothing
-# is free there any more: they follow one another in fresh memory. It saves 4 % of the memory of a pool.
+# A child would put its first objects into holes between objects of its parent, and copy a page for each hole. So the
+# parent fills the holes before it forks, and a child's objects follow one another in new memory. This saves 4 % of the
+# memory of a pool.
 
-LARGEST_BLOCK, SMALLEST_BLOCK = 1 << 17, 24  # bytes: larger blocks of the C library are mapped on their own
-COARSE, FINE, FINE_FROM = 512, 16, 4096  # bytes: the steps between sizes, fine ones from 4096 downwards
+LARGEST_BLOCK, SMALLEST_BLOCK = 1 << 17, 24  # bytes: the C library gives larger blocks pages of their own
+COARSE, FINE, FINE_FROM = 512, 16, 4096  # bytes: steps between the sizes: COARSE down to FINE_FROM, then FINE
 SMALLEST_OBJECT, LARGEST_OBJECT = 48, 512  # bytes: Python's allocator has a pool for each size, in steps of 16
-IN_A_ROW = 1024  # bytes of objects without a hole: the rest of this pool is free
+IN_A_ROW = 1024  # bytes: after this many bytes of objects without a hole, the pool has no more holes
 MOST = 1 << 17  # bytes of objects of one size, in case that memory comes from another allocator
 
 _filling: list[bytes] = []
@@ -56,7 +58,7 @@ def _use_up_free_memory() -> None:
             if in_a_row > IN_A_ROW:
                 break
     libc = ctypes.CDLL(None)
-    if not hasattr(libc, "malloc_trim"):  # of glibc alone
+    if not hasattr(libc, "malloc_trim"):  # only glibc has this function
         return
     libc.malloc_trim(0)
     libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
@@ -69,7 +71,7 @@ def _use_up_free_memory() -> None:
 
 
 MODULES = (
-    "anyio._backends._asyncio",  # anyio imports it lazily, which would cost every child 70 ms
+    "anyio._backends._asyncio",  # otherwise anyio imports it on first use, which would take 70 ms in every child
     "anyio._core._signals",
     "encodings.ascii",
     "hiredis",
@@ -84,7 +86,7 @@ MODULES = (
 )
 
 
-# Only with a telemetry collector. Each child would need 23 MB and 0.3 s for these imports. They start no thread.
+# Imported only with a telemetry collector. In a child these imports would need 23 MB and 0.3 s. They start no thread.
 TELEMETRY = (
     "holdfast.telemetry.task_tracer",
     "holdfastd.steward.metrics.otlp_push",
@@ -95,18 +97,18 @@ LOGS = ("holdfast.telemetry.log_sender", "opentelemetry.exporter.otlp.proto.http
 
 
 def preload(*, telemetry: bool = False) -> None:
-    """Import these modules, and compute the values that all children share."""
+    """Import the modules that children need, and compute the values that they share. `telemetry`: with a collector."""
     import_modules(telemetry=telemetry)
     product()
-    installed()  # cached now: at the first status it would cost the parent 2 MB
+    installed()  # caches the version now; later, at the first status, the lookup would cost the parent 2 MB
 
 
 def import_modules(*, telemetry: bool = False) -> None:
-    """Import these modules."""
+    """Import the modules that children need. `telemetry`: also those that send to a collector."""
     lean_imports.prepare(telemetry=telemetry)
     for name in (*MODULES, *TELEMETRY) if telemetry else MODULES:
         importlib.import_module(name)
     if telemetry:
-        with suppress(ImportError):  # that API is not stable: without it, logs are not sent
+        with suppress(ImportError):  # OpenTelemetry's API for logs is not stable; if it is missing, logs are not sent
             for name in LOGS:
                 importlib.import_module(name)

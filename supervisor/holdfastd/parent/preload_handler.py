@@ -1,8 +1,8 @@
 """Imports the handler in the loader, so that workers share its memory and start at once.
 
-Objects that the import creates must survive a fork. Threads do not survive it, unless a library ends and starts them
-itself; an event loop, a socket or a pipe would be shared by all workers, and so would the position in a file. Files
-that are only appended to stay open in the workers, as the handler expects.
+What the import creates must survive a fork. Threads do not survive it, unless a library ends them at a fork and starts
+them again. All workers would share an event loop, a socket, a pipe, or the position in an open file. Files that are
+only appended to can be shared: they stay open in the workers.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ SHOWN = 5  # names shown of each kind
 
 
 class NotShareableError(Exception):
-    """The import had effects that do not survive a fork; the message says which, in one line."""
+    """The import of the handler had effects that do not survive a fork. The message names them in one line."""
 
 
 def preload_handler(settings: Settings) -> tuple[int, ...]:
-    """Import the handler; the descriptors that workers keep open for it. Raises NotShareableError, HandlerError."""
+    """Import the handler. Returns the descriptors that workers keep open for it. Raises NotShareableError,
+    HandlerError."""
     if settings.capture_output:
         output_capture.install()
     before = fork_hazards.look()
@@ -40,13 +41,13 @@ def preload_handler(settings: Settings) -> tuple[int, ...]:
     after = fork_hazards.look_after_fork(before)
     if why := not_shareable(before, after):
         raise NotShareableError(why)
-    with suppress(Exception):  # each worker meets the error again, and reports it
+    with suppress(Exception):  # each worker gets the same error, and reports it
         prepare(settings, handler)
     return tuple(_opened(before, after))
 
 
 def is_preloaded(settings: Settings) -> bool:
-    """True if a loader imports the handler; not while its code is watched: each change would be imported twice."""
+    """True if a loader imports the handler. With --reload it does not, because each change would be imported twice."""
     return settings.preload and settings.exec is None and not settings.reload and prctl.knows_subreapers()
 
 

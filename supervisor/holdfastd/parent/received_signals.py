@@ -1,11 +1,12 @@
-"""Keeps the signals that the parent receives until its loop takes them. Their effects: `holdfastd/core/decisions.py`.
+"""Keeps the signals that the parent receives until its loop takes them. `holdfastd/core/decisions.py` defines their
+effects.
 
-The handlers do nothing: the interpreter writes the number of a signal to a socket, which wakes the loop.
+The signal handlers do nothing. The interpreter writes the signal's number to a socket, and this wakes the loop.
 
-One exception: SIGUSR1 first dumps the stacks of the parent, inside the handler, because a parent that hangs must show
-them too. Children keep that handler until they install their own; it ends none of them.
+SIGUSR1 is the exception: its handler writes the parent's stacks at once, so that a parent that hangs shows them, too.
+A child keeps this handler until it installs its own, so SIGUSR1 does not end a child.
 
-Reaping, logging or deciding inside a handler can deadlock; here they happen between two turns of the loop.
+To reap, log or decide inside a signal handler can deadlock, so the parent does this between two turns of its loop.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ HANDLED = (
 
 
 class ReceivedSignals:
-    """The signals that arrived since the last `take`; `descriptor` is readable when there are any."""
+    """The signals that have arrived since the last `take`. `descriptor` is readable when there are any."""
 
     def __init__(self) -> None:
         self._arrivals, self._wake = socket.socketpair()
@@ -49,14 +50,14 @@ class ReceivedSignals:
         return self._arrivals.fileno()
 
     def take(self) -> list[int]:
-        """The numbers that arrived, in order."""
+        """Take the numbers of the signals that have arrived, in order."""
         try:
             return list(self._arrivals.recv(4096))
         except BlockingIOError:
             return []
 
     def close(self) -> None:
-        """Restore default dispositions."""
+        """Restore the default effects of these signals."""
         signal.set_wakeup_fd(-1)
         default()
         self._arrivals.close()
@@ -69,14 +70,15 @@ def is_ignored(number: signal.Signals) -> bool:
 
 
 def default() -> None:
-    """Set default dispositions for all signals that the parent handles."""
+    """Set the default effect of all signals that the parent handles."""
     for number in HANDLED:
         signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def blocked() -> Generator[None]:
-    """Block all signals: no signal may reach a forked child while it still has the parent's handlers."""
+    """A context manager that blocks all signals. No signal may reach a forked child while it has the parent's
+    handlers."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         yield
@@ -85,4 +87,4 @@ def blocked() -> Generator[None]:
 
 
 def _wake_only(_number: int, _frame: FrameType | None) -> None:
-    """The interpreter has written the number to the wake-up socket already."""
+    """Do nothing: the interpreter has written the number to the wake-up socket already."""

@@ -1,4 +1,4 @@
-"""Builds the scripts of the store in a child, on another processor, while this process imports what a service needs."""
+"""Builds the store's Lua scripts in a child process on another processor. Meanwhile this process imports modules."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from holdfastd.parent import received_signals
 
 @dataclass(frozen=True, slots=True)
 class ScriptBuilder:
-    """`pid`: the child; `reading`: the end of a pipe from it."""
+    """The child that builds the scripts. `pid`: its process id; `reading`: the pipe from which the scripts are read."""
 
     pid: int
     reading: int
 
     @classmethod
     def start(cls) -> Self | None:
-        """Fork the child; None if there is no other processor."""
+        """Fork the child. None if this host has only one processor for this process."""
         if sys.platform != "linux" or len(os.sched_getaffinity(0)) == 1:
             return None
         reading, writing = os.pipe()
-        with received_signals.blocked():  # a KeyboardInterrupt in the child would run what its parent is to do
+        with received_signals.blocked():  # a KeyboardInterrupt in the child would go on with the parent's code
             pid = os.fork()
             if pid == 0:
-                os.close(reading)  # else it could write for ever, to itself, once its parent is gone
+                os.close(reading)  # else the child's write would block for ever once the parent is gone
                 _build(writing)
         os.close(writing)
         return cls(pid, reading)
 
     def take(self) -> None:
-        """Wait for the scripts and keep them. If the child failed, missing scripts are built at first use."""
+        """Wait for the child's scripts and keep them. If the child has failed, a script is built at its first use."""
         with os.fdopen(self.reading, "rb") as pipe:
             packed = pipe.read()
         _, status = os.waitpid(self.pid, 0)
         if status == 0:
-            scripts.SHIPPED.update(pickle.loads(packed))  # noqa: S301 - written by our own child
+            scripts.SHIPPED.update(pickle.loads(packed))  # noqa: S301 - our own child has written this
 
 
 def _build(writing: int) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Describes the service that a parent supervises: the processes to fork, the store, and its folders."""
+"""Describes the service that a parent supervises: the processes to fork, the store, and the runtime folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ StewardBody = Callable[[bool, socket.socket], int]
 
 @dataclass(frozen=True, slots=True)
 class WorkerCode:
-    """The code that workers of one generation run. `load` imports the handler in the loader; it returns the descriptors
-    that workers keep open for it, and raises NotShareableError. None: there is nothing to share."""
+    """The code that workers of one generation run. `load` imports the handler in the loader, and returns the
+    descriptors that workers keep open for it. It raises NotShareableError. If `load` is None, there is no loader."""
 
     run: WorkerBody
     load: Callable[[], tuple[int, ...]] | None = None
@@ -26,8 +26,8 @@ class WorkerCode:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedStore:
-    """`prepare(first)` gives the command to run (StoreLaunchError if it cannot). Connections to `path` succeed once the
-    store accepts them. `start_failure` of a process id: the error that kept it from starting, or empty."""
+    """The store that the parent starts. `prepare(first)` gives the command to run, or raises StoreLaunchError. `path`:
+    the store's socket. `start_failure(pid)`: the error because of which this process did not start, or empty."""
 
     prepare: Callable[[bool], StoreLaunch]
     path: Path
@@ -36,12 +36,12 @@ class EmbeddedStore:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSpec:
-    """`worker.run(incarnation, slot, channel)` and `steward(first, channel)` run in the child; `store_url` holds no
-    password.
+    """One service. `worker.run(incarnation, slot, channel)` and `steward(first, channel)` run in the child. `store_url`
+    contains no password.
 
-    `reread` gives the code of workers after a reload; it raises ConfigError. `group_verbs`: requests that members of
-    the service's group may send to the control socket. `metrics`, `dashboard`: the sockets on which
-    the steward and the web process serve them.
+    `reread` gives the code of the workers after a reload; it raises ConfigError. `group_verbs`: requests that members
+    of the service's group may send to the control socket. `metrics`: the socket on which the steward serves metrics.
+    `dashboard`: the socket on which the web process serves the dashboard.
     `sends_logs`: the steward sends the parent's log to a collector.
     """
 

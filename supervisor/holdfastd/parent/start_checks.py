@@ -1,4 +1,6 @@
-"""Before the first fork: this host can run a service with these settings; its folders; the dashboard's token."""
+"""Before the first fork: checks that this host can run a service with these settings, creates the service's folders,
+and makes the dashboard's token.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from holdfastd.core.commands import Announce
 from holdfastd.embedded.data_folder import FULL
 from holdfastd.parent import host
 
-BOTH = "with --reload each worker imports the handler: leave out --preload or --reload"
+BOTH = "with --reload each worker imports the handler itself: leave out --preload or --reload"
 ELSEWHERE = "remove it, or choose another --runtime-dir"
 NO_LIBRARY = "--reload needs the library watchfiles: pip install 'holdfast-supervisor[reload]'"
 WEB_LIBRARIES = ("starlette", "uvicorn", "jinja2", "itsdangerous")
@@ -30,12 +32,12 @@ OPEN = (
     "--web {address} would send the token over the network in clear: name --web-cert-file and --web-key-file, or"
     " listen on loopback or a unix socket behind a proxy that has TLS, or name that proxy: --web-trust-proxy"
 )
-NO_CERTIFICATE = "it is the key of no certificate: name that with --web-cert-file, or leave the key out"
+NO_CERTIFICATE = "no certificate is set for this key: name it with --web-cert-file, or leave --web-key-file out"
 NO_PAIR = "not a certificate with its key in PEM (the key may be in the file of the certificate, and has no password)"
-OTHER_PEER = "name the address of the proxy for a port, unix for a unix socket"
-NO_ROLE = "nobody could log in: name --web-users-file, which gives users their roles, or --web-proxy-role for all"
+OTHER_PEER = "if --web is a port, name the address of the proxy; if it is a unix socket, name unix"
+NO_ROLE = "nobody could log in: give users roles with --web-users-file, or all users one role with --web-proxy-role"
 
-# With the queue in memory there is one process, which is neither forked nor replaced.
+# A queue in memory is served by one process. It forks no other process, and no other process can replace it.
 _OTHERS = (
     "SCHEDULER_TYPE memory keeps the queue inside one process: {what}; leave {flag} out, or name a Redis (REDIS_URL)"
 )
@@ -50,7 +52,7 @@ _NEEDS_MORE = {
 
 
 def _memory_queue_refusal(settings: Settings) -> str:
-    """The reason why a queue in memory cannot be served with these settings, or empty."""
+    """The reason why one process cannot serve a queue in memory with these settings; empty if it can."""
     if settings.storage_type != "redis":
         return f"SCHEDULER_TYPE memory keeps tasks in memory: leave STORAGE_TYPE {settings.storage_type} out"
     defaults = Settings.model_fields
@@ -61,7 +63,7 @@ def _memory_queue_refusal(settings: Settings) -> str:
 
 
 def web_refusal(settings: Settings) -> str:
-    """The reason why the dashboard cannot be served at the address of these settings, or empty."""
+    """The reason why the dashboard cannot be served with these settings; empty if it can."""
     if any(find_spec(library) is None for library in WEB_LIBRARIES):
         return NO_WEB
     if why_not := _tls_refusal(settings):
@@ -87,7 +89,7 @@ def _tls_refusal(settings: Settings) -> str:
                 file.open("rb").close()
         except OSError as error:
             return f"{flag} {file}: cannot be read: {error.strerror}"
-    try:  # without a password the library would prompt for one
+    try:  # password="": otherwise the library would ask for a password on the terminal
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
     except (ssl.SSLError, ValueError):
         named = f"--web-cert-file {certificate}" + (f" and --web-key-file {key}" if key else "")
@@ -105,7 +107,8 @@ def _users_refusal(settings: Settings) -> str:
 
 
 def refusal(settings: Settings) -> str:
-    """One line that says why the service cannot start here, or empty. Raises the limit on open files."""
+    """One line that says why the service cannot start on this host; empty if it can. It also raises this process's
+    limit on open files."""
     if settings.scheduler_type == "memory" and (why_not := _memory_queue_refusal(settings)):
         return why_not
     for name in (CONTROL_SOCKET, STORE_SOCKET):
@@ -121,7 +124,7 @@ def refusal(settings: Settings) -> str:
     return capacity.refusal(host.measure(), 0, settings.workers)
 
 
-# Creates the folders of the service: sockets are open to its owner and its group, everything else to its owner alone.
+# Creates the folders of the service. The owner's group may use the sockets; everything else is for the owner alone.
 
 INCARNATIONS = "incarnations"
 ELSEWHERE_OR_STATE = "or choose another --runtime-dir or --state-dir"
@@ -130,7 +133,8 @@ NO_FOLDER = frozenset({errno.EEXIST, errno.ENOTDIR})
 
 
 def folder_status(error: OSError) -> Exit:
-    """The exit status where a folder cannot be used; below systemd most of the disk is read-only."""
+    """The exit status if a folder cannot be used. EROFS counts as a missing permission, because systemd makes most of
+    the disk read-only."""
     if error.errno in FULL:
         return Exit.UNAVAILABLE
     return Exit.PERMISSION if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP} else Exit.CONFIG
@@ -147,9 +151,9 @@ def folder_error_line(error: OSError) -> str:
 
 
 def make_folders(settings: Settings) -> None:
-    """Create the folders that are missing, and note the project in those made for it.
+    """Create the missing folders, and write a note with the project into folders that belong to a project.
 
-    Raises OSError; UntrustedError where another user made a folder or could replace it.
+    Raises OSError; UntrustedError if another user has made a folder or could replace it.
     """
     for folder, mode in ((settings.runtime_folder, 0o750), (settings.state_folder, 0o700)):
         service_folders.make_checked(folder, mode)
@@ -157,17 +161,18 @@ def make_folders(settings: Settings) -> None:
             settings.project.write_note(folder.path)
     incarnations = settings.runtime_dir / INCARNATIONS
     service_folders.make(incarnations, 0o700)
-    incarnations.chmod(0o700)  # also where somebody has opened it to others
+    incarnations.chmod(0o700)  # also if the folder exists and somebody has opened it to others
 
 
-# The token to log in to the dashboard: that of the settings, else one that is made at the start.
+# The token to log in to the dashboard: the token of the settings, or one that is made at the start.
 
 TOKEN_BYTES = 24
 
 
 def with_dashboard_token(settings: Settings, announce: Announce) -> Settings:
-    """The settings with a token. One that is made is announced, once: every web process of this start takes it. If
-    users log in by name or at a proxy, it is not announced, and only signs their sessions."""
+    """The settings with a token for the dashboard. If they have none, a token is made for all web processes of this
+    start, and announced once. If users log in by name or at a proxy, the token only signs sessions, and is not
+    announced."""
     if settings.web_token is not None:
         return settings
     token = secrets.token_urlsafe(TOKEN_BYTES)

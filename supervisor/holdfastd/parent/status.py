@@ -1,5 +1,5 @@
-"""Notifies systemd of the service's state after each turn that changed it, and prints when it is ready and when it
-waits for tasks.
+"""Tells systemd the service's state after each turn of the loop that changed it. Prints a line when the service is
+ready, and a line when a stop waits for tasks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from holdfastd.core.slots import STORE, ChildKind
 from holdfastd.core.view import View
 from holdfastd.parent.systemd_notify import Notifier
 
-EXTENSION = 15.0  # seconds that a start, a reload or a drain asks of systemd at a time
+EXTENSION = 15.0  # seconds by which a start, a reload or a drain asks systemd to extend its timeout, again and again
 
 _EXTENSION = int(EXTENSION * 1e6)
 
 
 class StatusNotifier:
-    """`announce` prints a line for people."""
+    """Tells systemd and people what has changed. `announce` prints a line for people."""
 
     def __init__(self, notifier: Notifier, announce: Announce, store_url: str) -> None:
         self._notifier = notifier
@@ -34,7 +34,7 @@ class StatusNotifier:
         self._transitions = (False, False, False)
 
     def update(self, view: View, now: float) -> None:
-        """Called once a turn: send everything that is new or due."""
+        """Send everything that is new or due. Called once in each turn of the loop."""
         self._send_ready(view)
         self._send_reloading(view, now)
         self._send_stopping(view)
@@ -54,8 +54,8 @@ class StatusNotifier:
             self._is_ready = self._notifier.send(READY=1)
 
     def _send_reloading(self, view: View, now: float) -> None:
-        """Send RELOADING with the monotonic time, as systemd requires, and READY once the reload has ended, however it
-        ended."""
+        """Send RELOADING with the monotonic time, which systemd requires. Send READY once the reload has succeeded or
+        failed."""
         is_reloading = view.reload is not None
         if is_reloading == self._is_reloading:
             return
@@ -68,8 +68,8 @@ class StatusNotifier:
             self._is_stopping = self._notifier.send(STOPPING=1)
 
     def _extend(self, view: View, now: float) -> None:
-        """Ask systemd for more time during a stop, a reload, or a start that makes progress: limits of our own end all
-        three."""
+        """Ask systemd for more time during a stop, a reload, or a start that makes progress. The supervisor's own
+        limits end all three in time."""
         is_starting = not (self._is_ready or view.breaker.is_open)
         transitions = (is_starting, view.reload is not None, view.stopping is not None)
         if transitions != self._transitions:
@@ -87,14 +87,15 @@ class StatusNotifier:
             self._status = status
 
     def _ping_watchdog(self, now: float) -> None:
-        """Sent from the event loop itself: a parent whose loop does not turn must miss the watchdog's deadline."""
+        """Ping systemd's watchdog if it is time. Only the event loop calls this, so a parent that hangs misses the
+        watchdog's deadline."""
         watchdog = self._notifier.watchdog
         if watchdog is not None and now - self._pinged_at >= watchdog / 3 and self._notifier.send(WATCHDOG=1):
             self._pinged_at = now
 
 
 def summary(view: View) -> str:
-    """The service in one line."""
+    """The state of the service in one line."""
     running = sum(len(child.running) for child in view.claiming())
     ready = f"{view.serving()} of {view.target} workers ready"
     line = f"{report.state(view)}: {ready}, {counted(running, 'task')} running"
@@ -103,7 +104,7 @@ def summary(view: View) -> str:
 
 
 def drain_line(view: View, now: float) -> str:
-    """The line printed when a stop waits for tasks, with the time left; empty if no task runs."""
+    """The line to print when a stop waits for running tasks, with the time left; empty if no task runs."""
     running = sum(len(child.running) for child in view.claiming())
     if view.stopping is None or view.stopping.killing or not running:
         return ""
@@ -113,23 +114,24 @@ def drain_line(view: View, now: float) -> str:
 
 
 def start_lines(view: View, store_url: str) -> list[str]:
-    """The lines printed once all workers are ready."""
+    """The lines to print when all workers are ready."""
     workers = counted(view.target, "worker")
     where = f"embedded store {store_url}" if STORE in view.seats else f"store {store_url}"
     return [f"{workers} ready, {where}", "submit work with: supervisor submit TEXT; Ctrl-C drains and ends"]
 
 
-# Measures memory and CPU of each child with psutil. A child that cannot be measured is left out; nothing fails.
+# Measures memory and CPU of the children with psutil. A child that cannot be measured is left out, without an error.
 
 
 class Stats:
-    """Keeps one psutil process for each child, because CPU use is a difference between two measurements."""
+    """The measurements of the children. It keeps a psutil object for each child, because CPU use is the difference
+    between two measurements."""
 
     def __init__(self) -> None:
         self._known: dict[int, psutil.Process] = {}
 
     def measure(self, pids: set[int]) -> dict[int, Usage]:
-        """The usage of these processes, as far as it can be measured; other processes are forgotten."""
+        """The usage of these processes by pid, without those that cannot be measured. Other processes are forgotten."""
         self._known = {pid: process for pid, process in self._known.items() if pid in pids}
         return {pid: usage for pid in pids if (usage := self._usage(pid)) is not None}
 
@@ -140,7 +142,7 @@ class Stats:
             with process.oneshot():
                 percent, used = process.cpu_percent(), process.cpu_times()
                 seconds = used.user + used.system
-                if known is None:  # the next interval has just begun: this value covers the time since its start
+                if known is None:  # a first measurement: its value covers the time since the start of the process
                     percent = round(100 * seconds / max(0.01, time.time() - process.create_time()), 1)
                 return Usage(percent, process.memory_info().rss, seconds)
         except (psutil.Error, OSError):

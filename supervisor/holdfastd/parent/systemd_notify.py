@@ -1,5 +1,5 @@
-"""Implements systemd's notification protocol: datagrams of VARIABLE=value lines; nothing is sent where nobody
-listens."""
+"""Implements systemd's notification protocol: datagrams of VARIABLE=value lines. Without NOTIFY_SOCKET nothing is
+sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST = 1024  # characters of one value
 
 
 class Notifier:
-    """Sends state changes to systemd without blocking; where its socket is full or missing, `send` answers False."""
+    """Sends state changes to systemd without blocking."""
 
     def __init__(self) -> None:
         address = environment.notify_socket()
@@ -20,10 +20,10 @@ class Notifier:
         self._socket = None if address is None else _datagrams()
         usec = environment.watchdog_usec()
         self.watchdog = None if usec is None else usec / 1e6
-        """Seconds after which systemd takes a silent parent for hung, or None."""
+        """Seconds of silence after which systemd considers the parent hung; None if systemd has no watchdog for it."""
 
     def send(self, **variables: object) -> bool:
-        """Send these variables in one message; False if systemd did not receive it and a retry makes sense."""
+        """Send these variables in one message. False if systemd did not receive it and a retry makes sense."""
         if self._socket is None or self._address is None:
             return True
         message = "\n".join(f"{name}={_line(value)}" for name, value in variables.items())
@@ -39,7 +39,7 @@ class Notifier:
 
 
 def _line(value: object) -> str:
-    """The value in one line: a line break in a handler's error would start another variable."""
+    """The value in one line. A line break, for example in a handler's error, would start another variable."""
     return " ".join(str(value).split())[:LONGEST]
 
 

@@ -1,1 +1,1 @@
-"""The service in one process, for a queue in memory: a worker and a steward on one event loop, nothing forked."""
+"""Services of one process, which forks nothing: a queue in memory, `supervisor work` and `supervisor dispatch`."""

@@ -1,5 +1,5 @@
-"""`supervisor dispatch`: a steward without a supervisor, with the same duties, for workers of any host; nobody restarts
-it.
+"""`supervisor dispatch`: a steward without a supervisor. It has the same duties, for workers of any host. No parent
+restarts it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ async def _serve(settings: Settings, announce: Announce, metrics: socket.socket 
 
 
 async def _hear_out(link: InProcessLink, settings: Settings, announce: Announce, systemd: Notifier) -> None:
-    """Read the steward's messages, which a parent would read otherwise, for ever."""
+    """Read the steward's messages for ever, in place of a parent."""
     while True:
         match await link.hear():
             case Ready():

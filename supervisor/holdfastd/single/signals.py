@@ -1,7 +1,7 @@
-"""A service of one process: its signals, its worker from the import of the handler to the exit status.
+"""A service of one process: its signals, and its worker, from the import of the handler to the exit status.
 
-The first signal lets running tasks finish, a second cancels them, a third kills. SIGHUP means that the terminal was
-closed, and often arrives twice: it only ever starts the drain.
+At the first stop signal running tasks may finish. A second one cancels them, a third one ends the process. SIGHUP means
+that the terminal was closed. It often arrives twice, so it only starts the drain.
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ NO_MAIN_THREAD = "here the event loop has that thread: use `supervisor start` on
 
 
 def heeded() -> tuple[signal.Signals, ...]:
-    """The signals that this process handles: SIGHUP unless it was started with it ignored, as nohup does."""
+    """The signals that this process handles. SIGHUP is among them unless the process was started with SIGHUP ignored,
+    for example by nohup."""
     stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
     return stopping if is_ignored(signal.SIGHUP) else (*stopping, signal.SIGHUP)
 
 
 @contextmanager
 def ended_at_once(folder: Path | None = None) -> Generator[None]:
-    """Within the block, a signal that stops ends the process, and removes this folder, as long as no event loop that
-    the block runs takes the signals: nothing has begun. The line goes past `sys.stderr`: the signal may
-    come in the midst of a write to it, which can hold no second one."""
+    """A context manager: while its block runs, a stop signal ends the process at once and removes `folder`. This is for
+    the time before an event loop handles the signals, when no task has begun. The handler writes its line to the
+    descriptor, not to `sys.stderr`, because the signal may interrupt a write to `sys.stderr`."""
 
     def end(_number: int, _frame: object) -> None:
         with suppress(OSError):
@@ -70,7 +71,7 @@ async def heed(
     drain_timeout: float,
     announce: Announce,
 ) -> None:
-    """Handle signals for ever. `drain_timeout` in seconds."""
+    """Handle stop signals for ever: drain, then cancel, then kill. `drain_timeout`: seconds."""
     received = 0
     async for number in signals:
         if number == signal.SIGHUP and received:
@@ -91,8 +92,8 @@ async def heed(
 def run_with_handler(
     settings: Settings, announce: Announce, serve: Callable[[Settings, Handler], Coroutine[Any, Any, int]]
 ) -> int:
-    """Import the handler, without a running event loop, as everywhere. Then run `serve` with the settings that the
-    handler chose; returns the exit status."""
+    """Import the handler before an event loop runs, as all workers do. Then run `serve` with the settings, which the
+    handler may have changed. Returns the exit status."""
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     leave_worker_at_fork()
     try:
@@ -115,8 +116,8 @@ async def serve_until_drained(
     state: str,
     at_end: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint,
 ) -> None:
-    """Heed signals and tell systemd how it goes. `ready` is announced; `state`: the same for systemd, in short;
-    `at_end` runs once the worker is drained."""
+    """Serve until the worker is drained: handle signals, and tell systemd the state. `ready`: the line that is
+    announced; `state`: the short form for systemd. `at_end` runs when the worker is drained."""
     systemd = Notifier()
     async with anyio.create_task_group() as group:
         group.start_soon(heed, signals, worker, drain_timeout, announce)
@@ -131,11 +132,12 @@ async def serve_until_drained(
     systemd.close()
 
 
-LAST_THREADS = 1.0  # seconds for threads, once everything else has ended
+LAST_THREADS = 1.0  # seconds that handler threads have to end, when everything else has ended
 
 
 async def end_threads(worker: InProcessWorker) -> None:
-    """Wait for handler threads; exit at once if one does not end: it would keep the process alive."""
+    """Wait for handler threads to end. If one does not, exit at once, because the thread would keep the process
+    alive."""
     with anyio.move_on_after(LAST_THREADS):
         await worker.over.wait()
     if not worker.over.is_set():
@@ -156,7 +158,8 @@ def status(worker: InProcessWorker) -> int:
 
 
 async def ping_watchdog(systemd: Notifier) -> None:
-    """Sent from the loop that everything runs on: while the loop turns, the service is alive."""
+    """Ping the watchdog for ever, from the event loop on which the whole service runs. If the loop hangs, the pings
+    stop."""
     while systemd.watchdog is not None:
         systemd.send(WATCHDOG=1)
         await anyio.sleep(systemd.watchdog / 3)

@@ -1,4 +1,4 @@
-"""`supervisor start` with SCHEDULER_TYPE=memory: runs worker, steward and store in one process."""
+"""`supervisor start` with SCHEDULER_TYPE=memory: runs a worker, a steward and the store in one process."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from holdfastd.steward.steward_spec import StewardSpec
 
 
 def run(settings: Settings, announce: Announce) -> int:
-    """Execute the tasks that this process itself submits, until it is told to stop; returns the exit status."""
+    """Run the tasks that code in this process submits, until a signal stops the process. Returns the exit status."""
     if why_not := refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG
     if settings.capture_output:
         output_capture.install()
-    with TemporaryDirectory(prefix="holdfast-") as folder:  # the lock files of other services' workers are not ours
+    with TemporaryDirectory(prefix="holdfast-") as folder:  # a folder of its own, without other services' lock files
         inside = settings.model_copy(update={"runtime_dir": Path(folder)})
         try:
             with ListeningSocket(settings.metrics).opened(announce) as listener, _sent_logs(settings):
@@ -49,7 +49,7 @@ def run(settings: Settings, announce: Announce) -> int:
 
 
 def _run(settings: Settings, announce: Announce, listener: socket.socket | None) -> int:
-    """Import the handler with the queue in place, then serve."""
+    """Import the handler when the queue exists already, because the import may submit tasks. Then serve."""
     with serving(settings.queue_name) as store, ended_at_once(settings.runtime_dir):
         belong_to_process(settings, store)
         return run_with_handler(settings, announce, partial(_boot, store, announce, listener))
@@ -81,7 +81,7 @@ async def _boot(
 async def _steward(
     store: MemoryStore, settings: Settings, metrics: socket.socket | None
 ) -> AsyncGenerator[InProcessLink]:
-    """Run the same steward as for a pool of processes, while the block runs."""
+    """A context manager that runs the steward while its block runs. It is the same steward as that of a pool."""
     link = InProcessLink()
     telemetry = open_in_steward(settings, store.address)
     spec = StewardSpec(settings, first=True, metrics=metrics, has_pool=False)

@@ -1,6 +1,6 @@
-"""`supervisor work`: a worker without a supervisor, in the foreground; any number of them may run side by side.
+"""`supervisor work`: a worker without a supervisor, in the foreground. Any number of such workers may run side by side.
 
-It holds a lock file as every worker does, so that a steward of this host detects its death at once.
+The worker holds a lock file like every worker, so that a steward of this host soon detects its death.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from holdfastd.steward.duties.host_duties import halt_watch, say_host_marks
 from holdfastd.steward.duties.schedule_duties import schedule_fires
 from holdfastd.steward.duty import Health, run_duty
 
-LAST_CALL = 1.0  # seconds for the store to answer, once all tasks are returned
+LAST_CALL = 1.0  # seconds that the store has to answer the last call, when all tasks are returned
 
 
 def run(settings: Settings, announce: Announce) -> int:
@@ -44,7 +44,7 @@ async def _boot(announce: Announce, settings: Settings, handler: Handler) -> int
             store = await stack.enter_async_context(open_store(settings.redis))
             halts = await _halts(store)
             await SubmitRetries().call(say_host_marks, store, halts, announce)
-            # Schedules that continue when their run has ended here fire even if no steward serves the queue.
+            # The worker itself fires CONTINUE schedules when their run has ended, so they fire without a steward, too.
             fires = schedule_fires(
                 store, settings.queue_name, settings.max_message_bytes, settings.scan_interval, halts
             )
@@ -73,19 +73,19 @@ async def _boot(announce: Announce, settings: Settings, handler: Handler) -> int
 
 
 async def _leave(store: Store, incarnation: str) -> None:
-    """Remove its record now; otherwise it is listed as a draining worker until a steward finds its lease expired."""
+    """Remove the worker's record from the store. Otherwise the store lists it as draining until its lease expires."""
     with anyio.move_on_after(LAST_CALL), suppress(StoreError):
         await store.recover(incarnation, "left", charged=False, ordered=True)
 
 
 async def _halts(store: Store) -> HaltScope:
-    """The halts that end this worker: those younger than its start."""
+    """The halts that end this worker: those that begin after its start."""
     host = socket.gethostname()
     return HaltScope(host, await SubmitRetries().call(store.last_halt, host), ends=True)
 
 
 def _one_by_one(settings: Settings) -> Settings:
-    """Use a concurrency of 1 unless it is set: for `work`, a handler expects one call at a time."""
+    """The settings with a concurrency of 1, unless it is set. With `work` a handler expects one call at a time."""
     if "concurrency" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"concurrency": 1})

@@ -1,4 +1,4 @@
-"""ClockWatch compares the store's clock with this process's: leases and ages depend on it."""
+"""ClockWatch compares the store's clock with this host's clocks: the store measures leases and ages of tasks by it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import structlog
 from holdfast.store import Store
 from holdfastd.steward.duty import Health
 
-# Decides from two samples of the store's clock if leases and ages can be trusted. Pure.
+# These functions decide from two samples of the store's clock whether leases and ages can be trusted. They do no I/O.
 #
-# A lease is measured by the store's clock and renewed by heartbeats that must reach the store. After a disturbance of
-# either, every healthy worker looks silent at once, so no worker is declared dead until all had a whole lease to report
-# again. Ages are measured by the same clock: while it is ahead, tasks that have just ended look old.
+# The store measures a lease by its own clock, and heartbeats that reach the store renew the lease. If the clock jumps,
+# or the store was away, all healthy workers look silent at once. Then no worker is declared dead for one whole lease:
+# all workers get this time to report again. The store measures ages by the same clock. While the clock is ahead, tasks
+# that have just ended look old.
 
 LEAST_TOLERANCE = 0.5  # seconds
 SETTLING = 3600.0  # seconds after which a clock that was set forward counts as correct
@@ -24,7 +25,8 @@ APART = 60.0  # seconds by which clocks of hosts may differ normally
 
 @dataclass(frozen=True, slots=True)
 class ClockSample:
-    """The store's clock (ms) as it was read at `at` (monotonic seconds), `took` seconds long."""
+    """One reading of the store's clock. `at`: when it was read (monotonic seconds); `took`: seconds that the answer
+    took; `run_id`: id of the store's server process; `outages`: the count of Health before the reading."""
 
     at: float
     took: float
@@ -34,12 +36,12 @@ class ClockSample:
 
 
 def tolerance(lease: float) -> float:
-    """Seconds by which clocks and answers may be late before leases are distrusted."""
+    """Seconds by which the clocks may move apart, or an answer be late, before leases are distrusted."""
     return max(LEAST_TOLERANCE, lease / 10)
 
 
 def doubt(before: ClockSample | None, now: ClockSample, tolerance: float) -> str:
-    """The reason why leases cannot be trusted after `now`, or empty."""
+    """The reason why leases cannot be trusted at the sample `now`; empty if they can."""
     if before is None:
         return "the steward has just started"
     if now.run_id != before.run_id:
@@ -53,14 +55,15 @@ def doubt(before: ClockSample | None, now: ClockSample, tolerance: float) -> str
 
 
 def jump(before: ClockSample, now: ClockSample, tolerance: float) -> float:
-    """Seconds by which the store's clock has moved ahead of ours between two samples; 0 within the tolerance."""
+    """Seconds by which the store's clock moved ahead of this process's clock between two samples. The number is
+    negative if the store's clock fell behind, and 0 within the tolerance."""
     moved = (now.clock_ms - before.clock_ms) / 1000 - (now.at - before.at)
     return moved if abs(moved) > tolerance else 0.0
 
 
 def ahead(first: ClockSample, wall: float) -> float:
-    """Seconds by which the store's clock is ahead of this host's (Unix seconds) at the first sample; 0 if not by
-    much."""
+    """Seconds by which the store's clock is ahead of this host's at the first sample; 0 if it is at most APART ahead.
+    `wall`: this host's clock in Unix seconds."""
     apart = first.clock_ms / 1000 - wall
     return apart if apart > APART else 0.0
 
@@ -70,9 +73,10 @@ _log = structlog.get_logger("holdfast.steward")
 
 @dataclass(slots=True)
 class ClockWatch:
-    """Used by the duties that recover workers by lease or delete by age; each asks it before it does so. `lease` in
-    seconds; `clock` is monotonic; `wall`: this host's time of day, from which a new steward learns of a jump before
-    its start."""
+    """Tells a duty whether it may recover workers by lease (`leases_hold`) or delete tasks by age (`ages_hold`) now.
+
+    `lease` is in seconds, `clock` monotonic. `wall` is this host's time of day: by it a new steward learns that the
+    store's clock was set forward before the steward started."""
 
     store: Store
     health: Health

@@ -1,7 +1,7 @@
-"""A duty: one small loop of the steward, which runs as long as the process lives.
+"""A duty: one small loop of the steward. It runs as long as the steward's process lives.
 
-A store that cannot be reached does not end a duty: the trouble is reported in `status`, and the duty retries. A bug in
-one duty does not stop the others: it is logged and the duty is tried again.
+If the store cannot be reached, a duty retries, and `status` shows the trouble. A bug in one duty does not stop the
+others: the error is logged, and the duty is tried again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import structlog
 from holdfast.core.settle import RetryPolicy, back_off
 from holdfast.errors import ConnectionLimitError, LedgerUnavailableError, StoreRefusedError, StoreUnavailableError
 
-# Health records which duties of the steward fail, for one line in `status`.
+# Health records which duties of the steward fail. `status` shows the oldest trouble in one line.
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 class Health:
-    """`outages` counts calls that did not reach the store; ClockWatch compares it."""
+    """The present troubles of the duties. `outages`: how many calls did not reach the store, for ClockWatch."""
 
     def __init__(self) -> None:
         self.outages = 0
@@ -31,7 +31,7 @@ class Health:
 
     @property
     def degraded(self) -> str:
-        """The oldest trouble that persists, or empty."""
+        """The oldest trouble that still persists; empty if all duties work."""
         return next(iter(self._troubles.values()), "")
 
     def clear(self, duty: str) -> None:
@@ -39,13 +39,13 @@ class Health:
             _log.info("steward is no longer degraded", duty=duty)
 
     def report(self, duty: str, trouble: str) -> None:
-        """Record why a duty fails; logged if no duty has this trouble yet."""
+        """Record why a duty fails. It is logged unless some duty has the same trouble already."""
         if trouble not in self._troubles.values():
             _log.warning("steward is degraded", duty=duty, reason=trouble)
         self._troubles[duty] = trouble
 
     def set(self, duty: str, trouble: str) -> None:
-        """Record the present trouble, or that there is none if it is empty."""
+        """Record the duty's present trouble; an empty text means that the duty has none."""
         if trouble:
             self.report(duty, trouble)
         else:
@@ -56,14 +56,14 @@ _PAUSES = RetryPolicy(0, 0.05, 1.0)
 
 
 def pause(failures: int) -> float:
-    """Seconds until the next try, after so many that failed in a row."""
+    """Seconds until the next try, after this number of failures in a row."""
     return back_off(_PAUSES, failures, random.random())
 
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """`run_once` does one round and answers the seconds until the next one; `wait` waits that long, or less if
-    something happens."""
+    """One duty. `run_once` does one round and returns the seconds until the next one. `wait` waits for these seconds,
+    or until something happens that needs an earlier round."""
 
     name: str
     run_once: Callable[[], Awaitable[float]]
@@ -88,7 +88,7 @@ async def run_duty(duty: Duty, health: Health) -> None:
 def _note(name: str, error: BaseException, health: Health) -> None:
     match error:
         case LedgerUnavailableError() | ConnectionLimitError() | StoreRefusedError():
-            pass  # Redis answers, and it keeps the leases
+            pass  # no outage of Redis: it answers, and it keeps the leases
         case StoreUnavailableError():
             health.outages += 1
         case _:
@@ -97,21 +97,21 @@ def _note(name: str, error: BaseException, health: Health) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The first error of a duty that does several things at once."""
+    """The first error of an exception group, which a duty with concurrent parts raises; other errors as they are."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseException", error.exceptions[0])
     return error
 
 
-# A wait that ends on time: an idle server ends a blocking call up to 0.1 s late, so the last part is slept here.
+# A wait that ends on time. An idle server ends a blocking call up to 0.1 s late, so this process sleeps the last part.
 
-GRAIN = 0.15  # seconds; a server looks after its blocked clients ten times a second (hz 10)
+GRAIN = 0.15  # seconds; a server checks its blocked clients ten times a second (hz 10)
 
 Listen = Callable[[float], Awaitable[object]]
 
 
 def punctual(listen: Listen) -> Listen:
-    """A function that waits like `listen`, which ends early when something happens, but ends on time."""
+    """Wrap `listen`, a wait that may end early, so that it never ends late. The last GRAIN seconds are slept."""
 
     async def wait(seconds: float) -> None:
         if seconds > GRAIN:

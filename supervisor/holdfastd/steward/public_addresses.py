@@ -1,18 +1,18 @@
-"""Public addresses: the only ones that a webhook may reach. Any other address leads into a private network.
+"""Tells public IP addresses from others. A webhook may only reach public ones; others may lead into a private network.
 
-The list is our own, from the registries of special addresses (RFC 6890 and its updates). `ipaddress.is_global` of the
-standard library differs between versions of Python: several call all of 192.0.0.0/24 public.
+The networks below are copied from the registries of special addresses (RFC 6890 and its updates). `is_global` of the
+standard library's `ipaddress` is not used: several versions of Python call all of 192.0.0.0/24 public.
 """
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-_NAT64 = IPv6Network("64:ff9b::/96")  # a translator sends to the IPv4 address in its last 32 bits
-_LAST = 0xFFFFFFFF  # these bits
-_ISATAP = 0x5EFE  # the 32 bits before them: RFC 5214, where a router of any network sends to that IPv4 address
-_ISATAP_BITS = 0xFCFFFFFF  # of these 32 that count: the other two may be set or not
-_GLOBAL_UNICAST = IPv6Network("2000::/3")  # all that is assigned: not IPv4-compatible, site-local, multicast …
+_NAT64 = IPv6Network("64:ff9b::/96")  # a translator sends to the IPv4 address in the last 32 bits
+_LAST = 0xFFFFFFFF  # the last 32 bits of an address
+_ISATAP = 0x5EFE  # the 32 bits before the last 32, in RFC 5214: a router sends to the IPv4 address in the last 32 bits
+_ISATAP_BITS = 0xFCFFFFFF  # the bits of _ISATAP that must be equal; the other two may be set or not
+_GLOBAL_UNICAST = IPv6Network("2000::/3")  # all public addresses; not IPv4-compatible, site-local, multicast …
 _SPECIAL_V4 = tuple(
     IPv4Network(network)
     for network in (
@@ -46,8 +46,8 @@ _SPECIAL_V6 = tuple(
 
 
 def is_public(address: str) -> bool:
-    """True for a public `address`, as a resolver writes it; its zone is ignored. If an address
-    of IPv6 leads to one of IPv4, that one must be public, too."""
+    """True if this address is public. `address`: text from a resolver; a zone (`%eth0`) is ignored. If an IPv6 address
+    leads to an IPv4 address, that IPv4 address must be public, too."""
     parsed = ip_address(address.partition("%")[0])
     if isinstance(parsed, IPv4Address):
         return _is_public_v4(parsed)
@@ -58,14 +58,14 @@ def is_public(address: str) -> bool:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address to which this IPv6 address leads. Other forms that hold one (compatible, translated, 6to4,
-    Teredo, a local NAT64) are in no public network, whatever they hold."""
+    """The IPv4 address to which this IPv6 address leads; None if it leads to none. Other forms that contain an IPv4
+    address (compatible, translated, 6to4, Teredo, a local NAT64) are never public, so they need no look inside."""
     is_isatap = int(address) >> 32 & _ISATAP_BITS == _ISATAP
     return IPv4Address(int(address) & _LAST) if is_isatap or _only_embeds(address) else None
 
 
 def _only_embeds(address: IPv6Address) -> bool:
-    """True if its network says nothing: packets go to the IPv4 address that it holds."""
+    """True if packets to this address go to the IPv4 address in it, so that only the IPv4 address must be public."""
     return address in _NAT64 or address.ipv4_mapped is not None
 
 

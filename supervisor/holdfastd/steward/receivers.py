@@ -1,9 +1,9 @@
-"""The places for posts of webhooks, and how their receivers have answered: many posts to one receiver, or to receivers
-that do not answer, keep no other waiting.
+"""Limits how many webhook posts are under way for each receiver, so that slow receivers do not delay the others.
 
-A receiver is a host and port. It becomes prompt when it takes a notice within PROMPT seconds, until it is slow or
-misses one. All others (new, slow or failing ones) share UNPROVEN_AT_ONCE of the places, a few each. The rest of the
-places is reserved for prompt receivers. The store orders the receivers (`webhooks_take.lua`).
+A receiver is a host and port. A post to it takes one of AT_ONCE places. A receiver is prompt once it has answered a
+notice within PROMPT seconds, until it answers later or misses a notice. All other receivers (new, slow or failing ones)
+are unproven. They share UNPROVEN_AT_ONCE of the places, UNPROVEN_SHARE for each. The other places are for prompt
+receivers only. The store chooses the notices that are due by these limits (`webhooks_take.lua`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from holdfast.core.webhook_notice import Answered, Notice, Room, SpoiltNotice
 from holdfast.store import Store
 
 AT_ONCE = 100  # notices under way
-UNPROVEN_AT_ONCE = 75  # of them to receivers that are not known to answer promptly
-SHARE = 10  # under way to one receiver
-UNPROVEN_SHARE = 2  # to one that is not known to answer promptly
-PROMPT = 2.0  # seconds
-TOLD_EVERY = 60.0  # seconds after which the store is told again that a receiver is prompt
-MOST_KNOWN = 1000  # prompt receivers
+UNPROVEN_AT_ONCE = 75  # notices under way to unproven receivers
+SHARE = 10  # notices under way to one prompt receiver
+UNPROVEN_SHARE = 2  # notices under way to one unproven receiver
+PROMPT = 2.0  # seconds within which a prompt receiver answers
+TOLD_EVERY = 60.0  # seconds after which the steward tells the store again that a receiver is prompt
+MOST_KNOWN = 1000  # prompt receivers that this process remembers
 
 
 @dataclass(slots=True)
 class ReceiverPlace:
-    """The place of one notice. `held`: its receivers, one for each post that has not ended."""
+    """The places that one notice occupies. `held`: the receivers of its posts that have not ended. `is_unproven`: one
+    of its receivers is unproven."""
 
     held: list[str]
     is_unproven: bool
@@ -38,7 +39,8 @@ class ReceiverPlace:
 
 @dataclass(slots=True)
 class Receivers:
-    """`number`: the notices under way; `ended` is set, and made anew, when a notice or one of its posts ends."""
+    """The places of all notices under way, and the prompt receivers. `number`: how many notices are under way. `ended`:
+    an event for the next end of a notice or post; after each such end a new event replaces it."""
 
     store: Store
     clock: Callable[[], float] = time.monotonic
@@ -46,7 +48,7 @@ class Receivers:
     ended: anyio.Event = field(default_factory=anyio.Event)
     _unproven: int = 0
     _busy: Counter[str] = field(default_factory=Counter[str])
-    _prompt: dict[str, float] = field(default_factory=dict[str, float])  # to when the store was told so
+    _prompt: dict[str, float] = field(default_factory=dict[str, float])  # receiver: when the store was told of it
 
     @property
     def room(self) -> Room:
@@ -66,7 +68,8 @@ class Receivers:
         self._tell_end()
 
     def add(self, place: ReceiverPlace, receivers: Iterable[str]) -> bool:
-        """Give a notice places at further receivers. False if one of them has none: nothing was given."""
+        """Give a notice one place for each of these further receivers. If one of them has no free place, gives none and
+        returns False."""
         others = list(receivers)
         is_unproven = any(each not in self._prompt for each in others)
         if any(self._busy[each] >= self._share(each) for each in others):
@@ -82,7 +85,7 @@ class Receivers:
 
     @contextmanager
     def post(self, place: ReceiverPlace, receiver: str) -> Generator[None]:
-        """One post of a notice; at its end the receiver's place is free again."""
+        """A context manager around one post of a notice. At its end the receiver's place is free again."""
         try:
             yield
         finally:
@@ -90,7 +93,7 @@ class Receivers:
             self._tell_end()
 
     async def note(self, receiver: str, seconds: float | None) -> None:
-        """Note that a receiver took a notice after this time; None: it missed it."""
+        """Note how long a receiver took to accept a notice, in seconds; None: the receiver missed it."""
         if seconds is None or seconds > PROMPT:
             self._prompt.pop(receiver, None)
             return await self.store.note_receiver(receiver, Answered.MISSED if seconds is None else Answered.SLOW)

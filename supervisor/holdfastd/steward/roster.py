@@ -1,5 +1,5 @@
-"""WorkerRoster lists this parent's living workers, those of them that are silent, and the deaths that are still to be
-recorded in the store.
+"""WorkerRoster lists what the parent has reported of its workers: the living ones, the silent ones among these, and the
+dead ones whose death the store has not recorded yet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.os.processes import boot_id
 
 
 class WorkerRoster:
-    """Deaths keep the order in which they were reported; duplicate reports are ignored."""
+    """The workers of this parent. It keeps deaths in the order of their reports, and ignores repeated reports."""
 
     def __init__(self) -> None:
         self._living: dict[str, None] = {}
@@ -32,7 +32,7 @@ class WorkerRoster:
         return tuple(self._living)
 
     def knows(self, incarnation: str) -> bool:
-        """True if the parent has reported this worker: alive, or dead and about to be recovered."""
+        """True if the parent has reported this worker, and it lives or its death is not recorded yet."""
         return incarnation in self._living or incarnation in self._dead
 
     def worker_started(self, message: Born) -> None:
@@ -45,7 +45,7 @@ class WorkerRoster:
             self._announce()
 
     def take_silent(self) -> tuple[str, ...]:
-        """The living workers that were reported to be silent since the last call."""
+        """The living workers that the parent has reported as silent since the last call."""
         silent, self._silent = tuple(name for name in self._silent if name in self._living), {}
         return silent
 
@@ -55,8 +55,8 @@ class WorkerRoster:
         self._announce()
 
     def worker_lost(self, incarnation: str) -> None:
-        """Remove a worker that is dead and recovered, although the parent has not reported it: nobody must vouch for
-        it."""
+        """Remove a worker that was recovered although the parent has not reported its death. Its lease is then renewed
+        no more."""
         self._living.pop(incarnation, None)
         self._announce()
 
@@ -64,7 +64,7 @@ class WorkerRoster:
         return next(iter(self._dead.values()), None)
 
     def remove(self, incarnation: str) -> None:
-        """Remove a death that is recorded."""
+        """Remove a death that the store has recorded."""
         del self._dead[incarnation]
         self._announce()
 
@@ -87,8 +87,8 @@ class WorkerRoster:
         self._changed = anyio.Event()
 
 
-# The lock files of workers: each worker holds one, named after its incarnation, for as long as it lives. Beside each
-# lies the page on which its worker notes what it has begun.
+# The lock files of workers. A worker holds a lock on its file, named after its incarnation, as long as it lives. Beside
+# the file is a page on which the worker notes the tasks that it has begun.
 
 SUFFIX = ".lock"
 _INCARNATION = re.compile(r"[0-9a-f]{32}")
@@ -104,31 +104,31 @@ class LockFiles:
         return frozenset(name for name in names if _INCARNATION.fullmatch(name))
 
     def is_free(self, incarnation: str) -> bool:
-        """True if no process holds the lock. Never ask for a worker that may be about to lock: the check itself locks
-        for a moment."""
+        """True if no process holds the lock. Do not call this for a worker that may be about to take its lock: the
+        check itself holds the lock for a moment."""
         return is_free(self._path(incarnation))
 
     def is_dead(self, incarnation: str) -> bool:
-        """True if the worker's process is gone, even if a child that it forked still holds the lock. The same caution
-        applies."""
+        """True if the worker's process is gone, even if a child that it forked still holds the lock. Like `is_free`,
+        this may lock the file for a moment."""
         path = self._path(incarnation)
         return is_free(path) or outlived(path)
 
     def dead_process(self, incarnation: str) -> int | None:
-        """The number of the worker's process, if it had locked and is gone. It may be asked for any worker."""
+        """The pid of a worker that held its lock and is gone; None for others. This is safe for any worker."""
         path = self._path(incarnation)
         pid = marked_process(path)
         is_dead = pid is not None and not processes.runs(pid) and (is_free(path) or outlived(path))
         return pid if is_dead else None
 
     def begun(self, incarnation: str) -> dict[str, str] | None:
-        """The tasks that a worker had begun and not reported, each with the claim under which it has ended; '' means it
-        runs. None if its page cannot be used."""
+        """The tasks that a worker has begun and not yet settled, by id. The value is the claim under which the task has
+        ended, or '' if it still runs. None if the worker's page cannot be used."""
         return begun_page.read(locks.read_mapped(self._page(incarnation)), boot_id())
 
     def revoke(self, incarnation: str, request: int) -> bool:
-        """Forbid this worker to begin claims of this request or earlier ones; False if it has no page. A task that it
-        began just before is on the page a moment later."""
+        """Forbid this worker to begin claims of this request or earlier ones; False if it has no page. If the worker
+        begins a task at the same moment, the task is on the page SEEN_WITHIN later."""
         return locks.write_mapped(self._page(incarnation), begun_page.REVOKED, begun_page.revoked(request))
 
     def remove(self, incarnation: str) -> None:

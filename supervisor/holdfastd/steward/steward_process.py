@@ -1,4 +1,4 @@
-"""The steward: it reads the parent's messages, runs its duties concurrently, and ends when told to."""
+"""The steward: it reads the parent's messages, runs its duties concurrently, and ends when the parent tells it to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from holdfastd.steward.duty import Duty, Health, run_duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
 from holdfastd.steward.steward_spec import StewardSpec
 
-LEAVE_WITHIN = 5.0  # seconds, where a signal gives no deadline
+LEAVE_WITHIN = 5.0  # seconds after a signal; a message of the parent has a deadline of its own
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -47,8 +47,8 @@ def _to_be_decided() -> asyncio.Future[ChildExit]:
 
 @dataclass(slots=True)
 class Steward:
-    """`own_process`: the steward has a process of its own and handles its signals. `log_of_parent`: called with each
-    record that the parent has logged. `ending`: its exit status, once that is decided."""
+    """One steward, from its start to its exit status. `own_process`: it has a process of its own and handles signals.
+    `log_of_parent`: called with each record that the parent has logged. `ending`: gets the exit status."""
 
     spec: StewardSpec
     store: Store
@@ -59,15 +59,15 @@ class Steward:
     roster: WorkerRoster = field(default_factory=WorkerRoster)
     health: Health = field(default_factory=Health)
     ending: asyncio.Future[ChildExit] = field(default_factory=_to_be_decided)
-    recoveries: Counter[str] = field(default_factory=Counter[str])  # tasks put back, by the cause of their worker's end
+    recoveries: Counter[str] = field(default_factory=Counter[str])  # tasks put back, by the cause of the worker's death
     lost_runs: store_duties.LostRuns = field(init=False)
 
     def __post_init__(self) -> None:
         self.lost_runs = store_duties.LostRuns(self.store, self.telemetry, self.spec.settings.handler or "")
 
     async def live(self) -> ChildExit:
-        """Run until told to leave, until the parent is gone, or until the first preflight fails; returns the exit
-        status."""
+        """Run until the parent or a signal ends the steward, the parent is gone, or the first preflight fails. Returns
+        the exit status."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._heed_parent, group)
             if self.own_process:
@@ -78,7 +78,7 @@ class Steward:
         return self.ending.result()
 
     def _end(self, code: ChildExit) -> None:
-        """End with this exit status; the first one that is given counts."""
+        """End with this exit status. A later call changes nothing."""
         if not self.ending.done():
             self.ending.set_result(code)
 
@@ -112,10 +112,10 @@ class Steward:
 
     async def _serve(self, group: TaskGroup) -> None:
         if self.spec.metrics is not None or self.spec.settings.otlp_endpoint is not None:
-            from holdfastd.steward.metrics.serve import export_metrics  # only where metrics go anywhere
+            from holdfastd.steward.metrics.serve import export_metrics  # only if metrics are served or pushed
 
             group.start_soon(export_metrics, self.spec, self.store, self.health, self.recoveries)
-        duties = tuple(self._duties())  # before the first worker is forked: see Orphans
+        duties = tuple(self._duties())  # lists lock files before the first worker is forked, for Orphans
         failed = await store_duties.preflight(self.store, self.spec.settings) if self.spec.first else None
         if failed is not None:
             self.link.send(failed)
@@ -135,7 +135,7 @@ class Steward:
         most_crashes = settings.max_crashes
 
         def recovered(incarnation: str, count: int, cause: str) -> None:
-            self.recoveries[cause.partition(":")[0]] += count  # what follows is any text
+            self.recoveries[cause.partition(":")[0]] += count  # the text after the colon is free, and no label
             if count and self.telemetry.traces:
                 self.lost_runs.add(incarnation)
             suspects.look()

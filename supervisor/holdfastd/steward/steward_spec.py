@@ -1,4 +1,4 @@
-"""The arguments that a steward is started with."""
+"""The arguments with which a steward is started."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from holdfast_config import Settings
 
 @dataclass(frozen=True, slots=True)
 class StewardSpec:
-    """`first`: no steward of this parent was ready before, so the store must pass preflight or the service ends.
-    `halt`: for a process that ends at halts, the number of the last halt at its start.
+    """What a steward needs to know. `first`: no steward of this parent has been ready yet, so the service ends if the
+    store fails the preflight.
+    `halt`: the number of the last halt when this process started, if the process ends at a halt; else None.
     `metrics`: the listening socket on which it serves metrics. `has_pool`: a supervisor runs it beside its workers."""
 
     settings: Settings
@@ -23,5 +24,5 @@ class StewardSpec:
 
     @property
     def halts(self) -> HaltScope:
-        """The halts during which this steward makes no fires."""
+        """The halts during which this steward fires no schedules."""
         return HaltScope(socket.gethostname(), self.halt or 0, ends=self.halt is not None)

@@ -1,5 +1,5 @@
-"""Delivers one webhook notice: to an address that was checked, signed, within a timeout, without following
-redirects.
+"""Delivers one webhook notice with a signed POST, within a timeout. It connects only to an IP address that it has
+checked, and follows no redirects.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class MissedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Poster:
-    """`secret` signs the notice, if set; `timeout` in seconds for the whole exchange. `lookup` blocks until a name
-    server answers."""
+    """Posts notices. `secret`: the key that signs them; None: no signature. `timeout`: seconds for lookup, request and
+    answer together. `lookup`: resolves a host's name like `socket.getaddrinfo`, and may block for long."""
 
     secret: str | None
     allow_private: bool
@@ -54,8 +54,8 @@ class Poster:
     lookup: Callable[..., Any] = socket.getaddrinfo
 
     async def post(self, notice: Notice, content: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Deliver the notice, with these additional headers. Returns when the receiver has answered 2xx. Raises
-        MissedError, RefusedError, or ValueError if its URL or content is invalid."""
+        """Post the notice with these additional headers. Returns when the receiver has answered 2xx. Raises
+        MissedError, RefusedError, or ValueError if the notice's URL or content is invalid."""
         url = addresses.parse_webhook(notice.url)
         try:
             with anyio.fail_after(self.timeout):
@@ -69,11 +69,11 @@ class Poster:
             raise MissedError(f"answered {status}")
 
     async def _address(self, url: WebhookUrl) -> str:
-        """An address of the host. All its addresses are checked, and the connection goes to the one that was
-        checked."""
+        """The first address of the host; the request goes to this address. Raises RefusedError if any address of the
+        host is not public and private addresses are not allowed."""
         port = url.port or (443 if url.scheme == "https" else 80)
         look = partial(self.lookup, url.host, port, type=socket.SOCK_STREAM)
-        # Each in a thread of its own: the event loop has four for all names, and some name servers never answer.
+        # A lookup has a thread of its own: some name servers never answer, and the event loop has few threads.
         entries = await anyio.to_thread.run_sync(look, abandon_on_cancel=True, limiter=_lookups())
         addresses = [str(entry[4][0]) for entry in entries]
         private = [address for address in addresses if not is_public(address)]
@@ -93,7 +93,7 @@ class Poster:
                 headers={"Host": url.authority, **headers},
                 extensions={"sni_hostname": url.host},
             )
-            answer = await client.send(request, stream=True)  # only the status is used, the body is not read
+            answer = await client.send(request, stream=True)  # not read: only the status of the answer is used
             await answer.aclose()
             return answer.status_code
 
@@ -112,33 +112,36 @@ class Poster:
 
 @cache
 def _lookups() -> anyio.CapacityLimiter:
-    """Threads for name lookups. Their number is only limited by the number of notices under way."""
+    """The limit of threads for name lookups: none, because the number of notices under way limits them."""
     return anyio.CapacityLimiter(math.inf)
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """The trusted certificates. They are read once, because this takes longer than a post."""
+    """The trusted certificates. They are read only once, because reading takes longer than a post."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def _signer(secret: str) -> Webhook:
-    """The library decodes a text as base64; a secret without its prefix is the key as it is."""
+    """The signer for this secret. After the prefix `whsec_` the key is base64, which the library decodes; a secret
+    without the prefix is the key itself."""
     return Webhook(secret if secret.startswith(STANDARD_PREFIX) else secret.encode())
 
 
-# Delivers a notice to all that are told of its task: the webhook, and clients of the agent in their own words.
+# Delivers a notice to all its receivers: the webhook, and the push addresses that A2A clients have set for the task. An
+# A2A client gets the task in its version of the protocol.
 
 _Post = tuple[Notice, bytes, dict[str, str]]
 
 
 class BusyError(Exception):
-    """A receiver has no place for this notice now; nothing was posted."""
+    """A receiver has no free place for this notice now; nothing was posted."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeDelivery:
-    """The delivery of one notice, which has this place."""
+    """The delivery of one notice. `place`: the place that the notice has at its own receiver. `failed`: the errors of
+    its posts. `answers`: each receiver with the seconds that it took; None if it missed the notice."""
 
     store: Store
     poster: Poster
@@ -148,11 +151,12 @@ class NoticeDelivery:
     answers: list[tuple[str, float | None]] = field(default_factory=list[tuple[str, float | None]])
 
     async def deliver(self, notice: Notice) -> None:
-        """Post to all receivers at once. If one has missed it, raises MissedError, so that all are tried again; else
-        RefusedError if one refused. If one has no place, raises BusyError, and none is tried."""
+        """Post the notice to all receivers at once. If one missed it, raises MissedError, and the caller tries all of
+        them again. Otherwise raises RefusedError if a post was refused. If a receiver has no free place, raises
+        BusyError and posts nothing."""
         record = await self.store.get(notice.task_id)
         if notice.state == State.WORKING and (not record or record.state is not State.WORKING):
-            return  # a later notice says what came of it
+            return  # the task has changed since; a later notice tells its state
         posts = await self._posts(notice, record)
         others = [each for each, _, _ in posts if each.receiver != notice.receiver]
         if not self.receivers.add(self.place, (each.receiver for each in others)):
@@ -188,12 +192,12 @@ class NoticeDelivery:
             self.answers.append((notice.receiver, None))
         except RefusedError as error:
             self.failed.append(error)
-        except ValueError as error:  # its URL is none
+        except ValueError as error:  # the notice's URL is invalid
             self.failed.append(RefusedError(str(error)))
         else:
             self.answers.append((notice.receiver, time.monotonic() - began))
 
 
 def _content(target: PushTarget, task: AgentTask) -> bytes:
-    """The content: the present task in the form of a stream's item."""
+    """The body of a post to an A2A client: the task as it is now, in the form of an item of an A2A stream."""
     return msgspec.json.encode((wire_1_0 if target.version == "1.0" else wire_0_3).told(task))

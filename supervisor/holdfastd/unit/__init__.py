@@ -1,1 +1,1 @@
-"""The systemd unit and its companion files, written from templates, so that all units stay alike."""
+"""The systemd unit of a service, and the files beside it. They are made from templates, so that all units are alike."""

@@ -1,4 +1,4 @@
-"""Determines the folders that a service reads, and checks that its user can reach them."""
+"""Finds the folders that a service must read, and checks that its user can reach them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Hides home and temporary folders from the service, except for those that it runs from.
+# Hides home folders and temporary folders from the service, except for the folders that the service reads.
 
 # Over /root systemd puts a folder that only root may enter, so nothing can be shown to another user inside of it.
 ROOT = Path("/root")
@@ -22,13 +22,13 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - names of what Priva
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """`needed`: the folders that the service reads."""
+    """What the unit hides from the service. `needed`: the folders that the service must read."""
 
     needed: tuple[Path, ...] = ()
 
     @property
     def bound(self) -> tuple[Path, ...]:
-        """The needed folders that must be made visible inside hidden ones."""
+        """The needed folders that are in hidden folders, so that the unit must make them visible."""
         hidden = TEMPORARY if self._needs_root else (*HOMES, *TEMPORARY)
         return tuple(path for path in outermost(self.needed) if _lies_in(path, hidden))
 
@@ -37,7 +37,7 @@ class Sandbox:
         return any(_lies_in(path, (ROOT,)) for path in self.needed)
 
     def directives(self) -> list[str]:
-        """The lines for the unit."""
+        """The lines for the unit file."""
         shown = [f"BindReadOnlyPaths={path}" for path in self.bound]
         if self._needs_root:
             return ["# Not hidden altogether: the program it runs lies in /root.", "ProtectHome=read-only", *shown]
@@ -47,7 +47,7 @@ class Sandbox:
 
 
 def outermost(paths: Iterable[Path]) -> list[Path]:
-    """These folders without those that lie in another of them."""
+    """These folders, without folders that are inside another one of them."""
     ordered = sorted(set(paths))
     return [path for path in ordered if not any(path != other and path.is_relative_to(other) for other in ordered)]
 
@@ -56,7 +56,7 @@ def _lies_in(path: Path, folders: Iterable[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-# Describes where and as which user a service runs: everything that differs between machines or instances.
+# Describes how a service runs: its program, user, instance and settings, which differ between machines and instances.
 
 USER = "holdfast"
 SUPERVISOR = Path("/opt/holdfast/bin/supervisor")
@@ -66,7 +66,8 @@ SETTINGS = ETC / "supervisor.toml"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`instance` None is the single service `holdfast`; `settings`: its settings, by field name."""
+    """One service. `instance`: its name; None: the single service `holdfast`. `settings`: its settings by field
+    name."""
 
     supervisor: Path = SUPERVISOR
     user: str = USER
@@ -86,12 +87,12 @@ class Site:
 
     @property
     def variables(self) -> Path:
-        """The path of its environment file."""
+        """The path of the service's environment file."""
         return ETC / f"{self.instance or 'supervisor'}.env"
 
     @property
     def runtime_dir(self) -> Path:
-        """The runtime folder of its supervisor."""
+        """The runtime folder of the service's supervisor."""
         return Path("/run", "holdfast" if self.instance is None else f"holdfast-{self.instance}")
 
 
@@ -99,13 +100,13 @@ COMMAND = "supervisor"
 
 
 def own_command() -> Path:
-    """The `supervisor` that belongs to this interpreter."""
+    """The path of the `supervisor` program that belongs to this Python interpreter."""
     beside = Path(sysconfig.get_path("scripts"), COMMAND)
     return beside if beside.exists() else Path(sys.argv[0]).absolute()
 
 
 def needed(supervisor: Path, handlers: Iterable[Path]) -> tuple[Path, ...]:
-    """The folders of the program, of its interpreter, and of the handlers."""
+    """The folders that a service must read: those of its program, of the program's interpreter, and of its handlers."""
     folders = _own_folders() if supervisor == own_command() else _folders_of(supervisor)
     return tuple(outermost([*folders, *handlers]))
 
@@ -118,21 +119,21 @@ def _own_folders() -> Iterator[Path]:
 
 
 def _folders_of(supervisor: Path) -> Iterator[Path]:
-    """The folders of a virtual environment: its own, and its interpreter's."""
+    """The folders of the virtual environment of this program: its own folder, and the one of its interpreter."""
     yield supervisor.parent.parent
     yield (supervisor.parent / "python").resolve().parent.parent
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceUser:
-    """A user, by the ids that the kernel checks."""
+    """A user: the ids by which the kernel checks permissions."""
 
     uid: int
     groups: frozenset[int]
 
     @classmethod
     def named(cls, user: str) -> ServiceUser:
-        """The user of this name; a user who does not exist yet owns nothing and is in no group."""
+        """The user with this name. A user who does not exist yet owns nothing and is in no group."""
         try:
             entry = pwd.getpwnam(user)
         except KeyError:
@@ -141,7 +142,8 @@ class ServiceUser:
         return cls(entry.pw_uid, frozenset({entry.pw_gid, *others}))
 
     def stopped_at(self, path: Path, sandbox: Sandbox) -> Path | None:
-        """The first folder on the path that the user cannot enter; a bound path is reachable directly."""
+        """The first folder on the way to `path` that the user cannot enter; None if there is none. A folder that the
+        sandbox makes visible can be entered directly."""
         way = [path] if path in sandbox.bound else [*reversed(path.parents), path]
         return next((folder for folder in way if folder.exists() and not self._enters(folder)), None)
 
@@ -155,7 +157,7 @@ class ServiceUser:
 
 
 def obstacles(site: Site) -> Iterator[str]:
-    """The problems that would keep the service from running, one line each, with what to do."""
+    """The problems that would keep the service from running. A problem is one line, which also says what to do."""
     if not site.supervisor.exists():
         yield f"{site.supervisor} is not there (yet)"
     if site.user != USER and ServiceUser.named(site.user).uid < 0:

@@ -1,4 +1,4 @@
-"""Plans the site of a service, and writes its files; a file that somebody has changed is kept."""
+"""Plans a service from an operator's options, and writes its files. It keeps a file that somebody has changed."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from holdfastd.unit.unit_files import File, InstalledService, earlier, is_intact
 
 
 class Action(StrEnum):
-    """The action taken for a file."""
+    """What an installation does with a file."""
 
     WRITTEN = "written"
     REPLACED = "replaced"
     UNCHANGED = "unchanged"
-    KEPT = "kept"  # another program wrote it, or somebody changed it
+    KEPT = "kept"  # another program wrote the file, or somebody has changed it
 
 
 @dataclass(frozen=True, slots=True)
 class InstallStep:
-    """`path`: the place of the file below the given root."""
+    """One file of an installation. `path`: where it is written, below the given root folder."""
 
     action: Action
     path: Path
@@ -45,7 +45,7 @@ class InstallStep:
 
 
 def steps(files: Iterable[File], root: Path, *, force: bool) -> Iterator[InstallStep]:
-    """The steps of an installation. Raises OSError, UnicodeDecodeError where an existing file cannot be read."""
+    """The steps of an installation. Raises OSError or UnicodeDecodeError if an existing file cannot be read."""
     for file in files:
         path = root / file.path.relative_to("/")
         yield InstallStep(_action(file, path, force=force), path, file)
@@ -62,8 +62,8 @@ def _action(file: File, path: Path, *, force: bool) -> Action:
 
 
 def _make(folder: Path) -> None:
-    """Create the folder so that everybody may enter it, whatever the umask is: the service's user reads its settings
-    there."""
+    """Create the folder so that everybody may enter it, whatever the umask is. The service's user must read the
+    settings in it."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir()
@@ -77,14 +77,14 @@ def write(step: InstallStep) -> None:
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, step.file.mode)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        os.fchmod(descriptor, step.file.mode)  # whatever the umask is
+        os.fchmod(descriptor, step.file.mode)  # sets the mode whatever the umask is
         stream.write(step.file.text)
         stream.flush()
         os.fsync(descriptor)
     fresh.replace(step.path)
 
 
-# The commands that make systemd use new files, to be typed or run.
+# The commands that make systemd use the new files. The operator types them, or `supervisor service` runs them.
 
 Command = tuple[str, ...]
 
@@ -105,7 +105,7 @@ def systemctl_commands(site: Site) -> list[Command]:
 
 
 def start_service(site: Site) -> None:
-    """Run all commands. Raises SystemdError with the output of the first one that fails."""
+    """Run all commands that start the service. Raises SystemdError with the output of the first one that fails."""
     for command in systemctl_commands(site):
         try:
             done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
@@ -118,11 +118,11 @@ def start_service(site: Site) -> None:
 # Builds a Site from an operator's options, after checking names, paths, settings and the handler.
 
 SETTINGS = ("handler", "exec", "app_dir", "workers", "concurrency", "redis_url", "queue_name")
-RESERVED = "supervisor"  # this environment file belongs to the service without an instance name
+RESERVED = "supervisor"  # no instance name: the environment file of this name is that of the single service
 
 _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,30}")
-_UNSAFE = re.compile(r"[^\w/.+@~-]")  # what systemd would split, expand or unquote
+_UNSAFE = re.compile(r"[^\w/.+@~-]")  # a character at which systemd may split, expand or unquote a path
 _NOWHERE = Path(os.devnull)
 
 
@@ -137,7 +137,7 @@ def site(
     settings: Mapping[str, object],
     root: Path | None = None,
 ) -> Site:
-    """The service that the options describe; an earlier installation below `root` provides defaults.
+    """The service that the options describe. The files of an earlier installation below `root` give the defaults.
 
     Raises SiteError, ConfigError, HandlerError.
     """
@@ -160,7 +160,8 @@ def _check_names(user: str | None, instance: str | None) -> None:
 
 
 def _checked(settings: Mapping[str, object]) -> dict[str, object]:
-    """The given settings as they will be written: the handler with the folder it is imported from, and no defaults."""
+    """The given settings in the form in which they are written: without defaults, and with the folder from which the
+    handler is imported."""
     checked = load(settings, environ={}, folder=_NOWHERE)
     given: dict[str, object] = {name: getattr(checked, name) for name in SETTINGS if settings.get(name) is not None}
     _keep_secrets(checked)
@@ -177,8 +178,8 @@ def _checked(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def _command(line: str) -> dict[str, object]:
-    """The command with its full path, because the service has another PATH, and its folder, which must be visible to
-    the service."""
+    """The command with its full path, because the service has another PATH. Also the command's folder, which must be
+    visible to the service."""
     command = command_line.find(line, search_path())
     return {"exec": shlex.join([str(command.path), *command.words[1:]]), "app_dir": command.path.parent}
 

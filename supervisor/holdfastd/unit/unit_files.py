@@ -1,4 +1,4 @@
-"""Generates the files of a service: paths, contents and permissions."""
+"""Generates the files of a service, with their paths, contents and permissions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from holdfast_config import names
 from holdfast_config.sources import read_dotenv
 from holdfastd.unit.access import ETC, SETTINGS, USER, Site
 
-# Marks generated files with a checksum in their first line, so that later changes by others are detected.
+# Marks a generated file with a checksum in its first line. It shows later whether somebody has changed the file.
 
 _FIRST = re.compile(r"# Written by `supervisor service`, checksum ([0-9a-f]{12})\b.*\n")
 
 
 def sealed(body: str) -> str:
-    """The text with its checksum line on top."""
+    """The text of a file, with the line with its checksum on top."""
     return (
         f"# Written by `supervisor service`, checksum {_checksum(body)}: "
         "replaced when it is installed again, unless it was changed.\n" + body
@@ -29,7 +29,7 @@ def sealed(body: str) -> str:
 
 
 def is_intact(text: str) -> bool:
-    """True if the text is unchanged since we generated it, in whatever version."""
+    """True if the text is unchanged since some version of Holdfast has generated it."""
     first = _FIRST.match(text)
     return first is not None and first[1] == _checksum(text[first.end() :])
 
@@ -43,14 +43,15 @@ SYSUSERS = Path("/etc/sysusers.d/holdfast.conf")
 TMPFILES = Path("/etc/tmpfiles.d/holdfast.conf")
 
 PUBLIC = 0o644
-SECRET = 0o600  # systemd reads it as root before the service starts
+SECRET = 0o600  # only for root: systemd reads such a file as root before the service starts
 
 _PLACE = re.compile(r"@([a-z]+)@")
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """`once`: written at the first installation only; after that it belongs to the operator, and has no checksum."""
+    """One file. `once`: only the first installation writes it. After that it belongs to the operator, so it has no
+    checksum."""
 
     path: Path
     text: str
@@ -72,7 +73,7 @@ def files(site: Site) -> Iterator[File]:
 
 
 def _words(site: Site) -> Mapping[str, str]:
-    """The values for the templates' placeholders; %i is systemd's specifier for the instance."""
+    """The values for the placeholders of the templates. %i is systemd's specifier for the instance's name."""
     is_only = site.instance is None
     return {
         "description": "Holdfast, a supervisor for Redis task queues" + ("" if is_only else " (%i)"),
@@ -92,7 +93,7 @@ def _filled(template: str, words: Mapping[str, str]) -> str:
 
 
 def _toml(settings: Mapping[str, object]) -> str:
-    """The settings file. It must exist, because the unit names it; it may contain no settings."""
+    """The text of the settings file. The file must exist even without settings, because the unit names it."""
     lines = [
         "# The settings of the service; `supervisor start --help` lists them all. Everybody can read this file:",
         f"# secrets belong in {ETC}/credentials. Environment files beside it override it.",
@@ -110,14 +111,14 @@ def _variables(site: Site) -> str:
     return "\n".join(lines) + "\n"
 
 
-# Reads the user and the handler folder from the files of an earlier installation, so that nobody repeats them.
+# Reads the user and the handler's folder from the files of an earlier installation, as defaults of the next one.
 
 _USER = re.compile(r"^User=(\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledService:
-    """None: the earlier files do not say it, or cannot be read."""
+    """What an earlier installation says. None: its files do not say it, or cannot be read."""
 
     user: str | None = None
     app_dir: Path | None = None

@@ -1,11 +1,13 @@
-"""Bells wake workers for producers that only push: the steward waits for an entry in each lane and rings.
+"""Bells wake workers for producers that push and do not ring: the steward waits for an entry in each lane and rings.
 
-While a lane is empty, the duty blocks in `peek`. For an entry of another producer it rings at once. Our own producers
-have rung already: for their entry it rings only if entries are still there 30 ms later, because a bell may be lost.
-If no worker hears its bells, all are busy and will find the entries themselves, so the duty checks less and less often.
-The same holds if the lane may start no task. If bells are heard, workers are idle, and a new entry needs a bell soon.
-If entries wait, the duty also checks for pushes at the wrong end. Each lane that is peeked at takes a connection, so
-their number is limited; the lanes beyond it are checked in one call every 200 ms.
+While a lane is empty, the duty blocks in `peek`. For an entry of another program, the duty rings at once. Holdfast's
+producers ring themselves. For their entries the duty rings only if entries are still there 30 ms later, because a bell
+may be lost. If no worker takes the bells, all workers are busy and will find the entries themselves. Then the duty
+checks less and less often. It does the same if the lane may start no task. If workers take the bells, workers are idle,
+and a new entry needs a bell soon. If entries wait, the duty also checks for pushes at the wrong end.
+
+The duty of a lane blocks one connection in `peek`, so only the first MOST_PEEKS lanes have a duty of their own. One
+duty checks all other lanes every 200 ms.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ from holdfastd.steward.duty import Duty
 
 # WrongEndDetector detects producers that push at the end from which a lane is served: new entries overtake old ones.
 #
-# It compares the front of a lane in which entries wait with the front at the previous check. Entries pushed there are
-# counted in the store, once however many stewards check; `status` and `doctor` read that count. The log names the
-# setting that fixes it, once an hour while it continues.
+# While entries wait in a lane, it compares the lane's front with the front at the previous check. The store counts the
+# entries that were pushed there. It counts an entry once, however many stewards check. `status` and `doctor` show this
+# count. The log names the remedy, once an hour while such pushes continue.
 
 WARN_EVERY = 3600.0  # seconds
 
@@ -37,7 +39,7 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class WrongEndDetector:
-    """Checks one lane. `now`: monotonic seconds."""
+    """Checks one lane for pushes at the wrong end. `now`: monotonic seconds."""
 
     def __init__(self, store: Store, lane: str, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -62,14 +64,14 @@ class WrongEndDetector:
 
 PEEK_FOR = 15.0  # seconds: the longest delay if the connection died silently
 FIRST_PAUSE, LAST_PAUSE = 0.002, 0.2  # seconds
-TRUSTING_PAUSE = 0.016  # seconds: the longest pause in which an own entry may be taken without a ring
+TRUSTING_PAUSE = 0.016  # seconds: up to this pause, an entry of our producers counts as rung by its producer
 REST = 0.005  # seconds: a lane that was empty for longer is at rest
-TELLING = 256  # bytes by which own entries differ
-LOOKED_AT_ONCE = 500  # lanes: one or two milliseconds of the server
+TELLING = 256  # bytes: the first ones of an entry, which differ between two entries of our producers
+LOOKED_AT_ONCE = 500  # lanes in one call, which takes one or two milliseconds of the server
 
 
 def bells(store: Store, lanes: Sequence[str]) -> Iterator[Duty]:
-    """The duties that ring for these lanes."""
+    """The duties that ring bells for these lanes."""
     for lane in lanes[:MOST_PEEKS]:
         yield Bell(store, lane).duty()
     if lanes[MOST_PEEKS:]:
@@ -77,7 +79,7 @@ def bells(store: Store, lanes: Sequence[str]) -> Iterator[Duty]:
 
 
 def rings(store: Store, lanes: Sequence[str]) -> Duty:
-    """Check all these lanes, and ring for those that hold an entry."""
+    """One duty for all these lanes: it rings for each lane that holds an entry."""
 
     async def run_once() -> float:
         for first in range(0, len(lanes), LOOKED_AT_ONCE):
@@ -93,14 +95,15 @@ class Bell:
         self._lane = lane
         self._pause = FIRST_PAUSE
         self._empty = True
-        self._head = b""  # of the entry that ended the last peek
+        self._head = b""  # the first bytes of the entry that ended the last peek
         self._wrong_end = WrongEndDetector(store, lane)
 
     def duty(self) -> Duty:
         return Duty(f"bell of {self._lane}", self.run_once, self.wait)
 
     async def run_once(self) -> float:
-        """Check once, and ring if there is an entry; the seconds until the next check, 0 to wait for an entry."""
+        """Check the lane once, and ring if it holds an entry. Returns the seconds until the next check; 0: the lane is
+        empty, wait for an entry."""
         if self._is_rung():
             pause, self._pause = self._pause, 2 * self._pause
             return pause
@@ -123,7 +126,7 @@ class Bell:
             await self._peek()
 
     def _is_rung(self) -> bool:
-        """True if the producer of the new entry in the empty lane has just rung itself."""
+        """True if an entry has just arrived in the empty lane, from one of our producers, which rings itself."""
         return is_own(self._head) and self._pause <= TRUSTING_PAUSE
 
     async def _peek(self) -> None:

@@ -1,6 +1,6 @@
-"""Ends `work` and `dispatch` at the first halt that is newer than their start.
+"""Duties about halts: one ends `work` and `dispatch` at the first halt after their start, one logs marks of this host.
 
-A supervised pool does not run this duty: it stays and waits for the end of the halt.
+A supervised pool does not run the halt watch: the pool stays and waits for the end of the halt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HALT_EVERY = 0.5  # seconds
 
 
 def halt_watch(store: Store, scope: HaltScope, end: Callable[[str], None]) -> Duty:
-    """Call `end` once, at the first halt of `scope`, with the line to print."""
+    """The duty that calls `end` once, at the first halt of `scope`, with the line to print."""
 
     async def run_once() -> float:
         if await store.last_halt(scope.host) <= scope.seen:
@@ -39,7 +39,8 @@ def _words(marks: Sequence[Quiet], host: str) -> str:
 
 
 def host_marks(store: Store, scope: HaltScope, say: Callable[[str], None]) -> Duty:
-    """Log once, for each mark of this host, since when it holds, who set it, and the command that removes it."""
+    """The duty that calls `say` with one line for each mark of this host. The line says since when the mark holds, who
+    set it, and which command removes it."""
 
     async def run_once() -> float:
         await say_host_marks(store, scope, say)

@@ -1,7 +1,8 @@
 """LaneLimits writes the limits of lanes, handlers and waiting messages from this host's settings to the store.
 
-They apply to all hosts. A steward writes them once, when it starts; if hosts differ, the last one wins. It writes them
-again only if the store holds no limits any more, for example after it was emptied.
+The limits in the store apply to all hosts. A steward writes its host's limits once, when it starts. If the settings of
+hosts differ, the steward that started last wins. A steward writes again only if the store holds no limits any more, for
+example after it was emptied.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _rules(settings: Settings) -> Iterator[LaneLimit]:
         yield LaneLimit(LaneBound.NAME, name, rate.stored)
 
 
-# LaneAudit puts back entries of our own that another program took from a lane, some of them in each round.
+# LaneAudit puts back the entries of tasks that another program removed from a lane. It checks AUDIT_WINDOW in a round.
 
 AUDIT_WINDOW = 500  # entries checked in one round
 AUDIT_EVERY = 5.0  # seconds
@@ -84,11 +85,12 @@ class LaneAudit:
         return NEXT_PAGE if self._cursor or put_back else AUDIT_EVERY
 
 
-# Lane tending carries out pushed orders (cancel, pause, resume) that wait in lanes, and removes stale entries.
+# Lane tending carries out the orders (cancel, pause, resume) that producers pushed to lanes, and removes stale entries.
 
 
 def lane_tending(store: Store, lanes: Sequence[str]) -> Duty:
-    """The duty that tends lanes: workers take entries only when slots are free, and an order must not wait for that."""
+    """The duty that tends lanes. Workers take entries only when slots are free, and an order must not wait for a free
+    slot."""
 
     async def run_once() -> float:
         await tend(store, lanes)

@@ -1,12 +1,12 @@
 """Orphans recovers dead workers of this host whose deaths no parent reports. It finds them by their lock files.
 
-Their parent was killed earlier, or it is this steward's own parent and is frozen. Processes that a dead worker has
-started are killed before the worker's tasks run again.
+Such a worker's parent was killed earlier, or it is this steward's own parent and is frozen. The duty kills the
+processes that a dead worker has started. Only then may the worker's tasks run again.
 
-A lock file may belong to a worker of this parent whose start is not reported yet, so an unknown worker is judged only
-when it is seen a second time. Files that existed before this parent's first worker need no second look. A running
-parent reports a death within milliseconds, with its cause. So the death of its own worker is judged here only if it was
-seen several times and is still not reported.
+A lock file may belong to a worker of this parent whose start the parent has not reported yet. So the duty recovers an
+unknown worker only when it sees the lock file a second time. Files that existed before this parent's first worker need
+no second look. A running parent reports a death within milliseconds, with its cause. So the duty recovers a worker of
+its own parent only after it has seen the worker dead SEEN_DEAD times in a row, without a report.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from holdfastd.steward.duties.worker_recovery import Recovered
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
 
-# Kills the processes that dead workers have started; their parent would have done so, but was killed itself, or stands
-# still.
+# Kills the processes that dead workers have started. This is the work of the workers' parent, but the parent was killed
+# or is frozen.
 
 
 def kill_orphans(incarnations: Collection[str], leaders: Collection[int] = ()) -> set[int]:
-    """Kill all processes of this host that these dead incarnations have started or forked; returns them. `leaders`:
-    dead workers that nobody has reaped; their process groups are killed as well.
+    """Kill all processes of this host that these dead workers have started or forked; returns their pids. `leaders`:
+    pids of dead workers that nobody has reaped; their process groups are killed as well.
 
-    This reads every process of the host, and is the slowest part of a recovery."""
+    The search reads every process of the host. It is the slowest part of a recovery."""
     return processes.kill_all(lambda: _left_by(incarnations, leaders))
 
 
@@ -49,17 +49,17 @@ def _is_left(pid: int, incarnations: Collection[str], leaders: Collection[int]) 
 
 
 LOOK_EVERY = 2.0  # seconds
-END_WITHIN = 2.0  # seconds for the kernel to end what was killed
-LOOKS = 100  # in that time
+END_WITHIN = 2.0  # seconds that the kernel has to end the killed processes
+LOOKS = 100  # checks within END_WITHIN
 CAUSE = "orphaned"
-SEEN_DEAD = 3  # looks at which a worker of this parent is dead and not reported: the parent stands still
+SEEN_DEAD = 3  # looks at which a worker of this parent is dead and unreported; then the parent is taken for frozen
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 @dataclass(slots=True)
 class Orphans:
-    """`foreign`: incarnations that are certainly not workers of this parent."""
+    """The duty. `foreign`: incarnations with a lock file that are certainly not workers of this parent."""
 
     store: Store
     roster: WorkerRoster
@@ -67,7 +67,7 @@ class Orphans:
     recovered: Recovered
     foreign: Collection[str] = ()
     max_crashes: int = MAX_CRASHES
-    _seen_dead: Counter[str] = field(default_factory=Counter[str])  # of this parent, which has not reported them
+    _seen_dead: Counter[str] = field(default_factory=Counter[str])  # looks at which a worker of this parent was dead
 
     def duty(self) -> Duty:
         return Duty("orphans", self.run_once)
@@ -87,15 +87,15 @@ class Orphans:
         return not self.roster.knows(incarnation) and self.locks.is_dead(incarnation)
 
     def _unreported(self) -> dict[str, int]:
-        """Dead workers of this parent that it has not reported for some time, with the numbers of their processes."""
+        """The dead workers that this parent has not reported for SEEN_DEAD looks: pids by incarnation."""
         found = {name: self.locks.dead_process(name) for name in self.roster.living}
         dead = {name: pid for name, pid in found.items() if pid is not None}
         self._seen_dead = Counter({name: self._seen_dead[name] + 1 for name in dead})
         return {name: pid for name, pid in dead.items() if self._seen_dead[name] >= SEEN_DEAD}
 
     def _kill(self, dead: Collection[str], pids: Iterable[int]) -> set[int]:
-        """Kill the processes that these workers have left, before other workers run their tasks. An unreaped worker's
-        pid is not used again, so its process group can be killed safely."""
+        """Kill the processes that these dead workers have left, before other workers run the same tasks. `pids`: those
+        of the workers. The kernel does not reuse the pid of an unreaped worker, so its process group can be killed."""
         left = kill_orphans(dead, [pid for pid in pids if processes.unreaped_child(pid, os.getppid())])
         if left:
             _log.info("killed the processes that orphaned workers had started", incarnations=dead, processes=len(left))
@@ -113,7 +113,7 @@ class Orphans:
         self.recovered(incarnation, count, CAUSE)
 
     async def _is_over(self, incarnation: str, left: Collection[int]) -> bool:
-        """True once no process holds the lock and none of these runs; what was just killed gets some time to end."""
+        """True once no process holds the lock and no process of `left` runs; False if that takes over END_WITHIN."""
         for _ in range(LOOKS):
             if self.locks.is_free(incarnation) and not any(map(processes.runs, left)):
                 return True

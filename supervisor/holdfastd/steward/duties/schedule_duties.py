@@ -1,4 +1,6 @@
-"""Fires schedules when they are due. All stewards try; the first one makes the fire."""
+"""Duties about schedules. One fires the schedules that are due: all stewards try, the first one makes the fire. The
+other removes schedules that no code declares any more.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ def schedule_fires(
     scope: HaltScope | None = None,
     spans: FireSpans | None = None,
 ) -> Duty:
-    """`scan_interval`: the longest wait in seconds, in case an alarm is lost. During the halts of `scope` the duty
-    makes no fires, and leaves the alarm to other stewards."""
+    """The duty that fires schedules. `scan_interval`: the longest wait in seconds, in case an alarm is lost. During the
+    halts of `scope` the duty makes no fires; stewards of other hosts make them."""
     firing = ScheduleFirer(store, queue, max_bytes, scope=scope, spans=spans)
     wait_for_fires = punctual(store.wait_fires)
 
@@ -44,20 +46,21 @@ def schedule_fires(
     return Duty("schedules", run_once, wait)
 
 
-# UndeclaredSchedules removes schedules of the code that no live worker of their application declares any more; others
-# are named in the log.
+# UndeclaredSchedules looks for schedules that code has declared and no live worker declares any more. It removes a
+# schedule if live workers of the same application no longer declare it. It logs the others, which still fire.
 
 UNDECLARED_AT_ONCE = 50  # schedules
 UNDECLARED_EVERY = 5.0  # seconds
 NEXT_STEP = 0.02  # seconds: a long check must not delay other clients
-AWAY = 300.0  # seconds: an application may be away this long for a deployment before its schedules are logged
+AWAY = 300.0  # seconds that an application may have no worker, for example during a deployment, before a log line
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 @dataclass(slots=True)
 class UndeclaredSchedules:
-    """`found`: the schedules of the check in progress; `since`: when each one of the last check was first seen."""
+    """The duty. `found`: undeclared schedules that the present check has found. `since`: when the duty first saw each
+    schedule of the last check (by `clock`). `named`: the schedules that are logged already."""
 
     store: Store
     clock: Callable[[], float] = time.monotonic
@@ -85,7 +88,7 @@ class UndeclaredSchedules:
         return UNDECLARED_EVERY
 
     def _name(self, now: float) -> None:
-        """Log each schedule once, as long as nobody declares it."""
+        """Log the schedules that still fire without a declaration, each one once."""
         self.since = {schedule: self.since.get(schedule, now) for schedule in self.found}
         due = frozenset(found for found, since in self.since.items() if not found.owner or now - since >= AWAY)
         for schedule in sorted(due - self.named, key=lambda schedule: schedule.schedule_id):

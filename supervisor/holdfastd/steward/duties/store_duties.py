@@ -1,7 +1,8 @@
-"""The store: its check, its losses and rollbacks, runs that were lost in it, and its ledger.
+"""Duties about the store: preflight, lost data, rollbacks, the ledger, and spans of the runs that dead workers lost.
 
-LostRuns reports the runs that were under way in a dead worker: a killed process sends no span of them. The events of
-the recovery say which runs these were. One script has written them all, right before the event of the worker's death.
+LostRuns sends a span for each run that was under way in a dead worker, because a killed process sends no spans. The
+events of the recovery say which runs these were. One script has written these events, right before the event of the
+worker's death.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ if TYPE_CHECKING:
     from holdfast.store.ledger import PostgresStore
 
 
-MOST_WORKERS = 1000  # dead ones that wait to be reported; of more than these, the newest
-PAGE, MOST_PAGES = 500, 40  # events between now and the death
-EVENTS_OF_TASK = 8  # in one recovery, at most
-REST = 3600.0  # seconds; a death wakes it
+MOST_WORKERS = 1000  # dead workers whose runs wait to be reported; beyond this number the oldest are dropped
+PAGE, MOST_PAGES = 500, 40  # events in a page, and pages, that are searched for the event of the death
+EVENTS_OF_TASK = 8  # the most events that one recovery writes for a task
+REST = 3600.0  # seconds; a death wakes the duty earlier
 NOT_BEGUN = ", before it had begun"
 
 _log = structlog.get_logger("holdfast.steward")
 
 
 class LostRuns:
-    """`handler`: the name of the handler of tasks that name none."""
+    """Reports the lost runs of dead workers to telemetry. `handler`: the handler's name for tasks that name none."""
 
     def __init__(self, store: Store, telemetry: Telemetry, handler: str) -> None:
         self._store = store
@@ -58,7 +59,7 @@ class LostRuns:
         return Duty("lost runs", self.run_once, self._wait)
 
     def add(self, incarnation: str) -> None:
-        """Report the runs of a dead worker whose tasks were put back."""
+        """Have the lost runs of this dead worker reported; its tasks were put back already."""
         self._dead.append(incarnation)
         self._announce()
 
@@ -73,7 +74,7 @@ class LostRuns:
                 await self._report(incarnation)
             except StoreUnavailableError:
                 raise
-            except Exception:  # the border of one death: an error must not hold up the others
+            except Exception:  # an error about one dead worker must not hold up the others
                 _log.exception("the spans of the runs that a dead worker lost cannot be sent", incarnation=incarnation)
             if self._dead and self._dead[0] is incarnation:
                 self._dead.popleft()
@@ -97,7 +98,7 @@ class LostRuns:
                 self._telemetry.lost(run)
 
     async def _steps(self, incarnation: str) -> list[tuple[str, TrailStep]]:
-        """The recoveries of tasks that had begun, as their trails tell of them."""
+        """The tasks that this worker had begun, by id, each with the step of its trail that records the recovery."""
         events, position = list[Happening](), ""
         for _ in range(MOST_PAGES):
             page = await self._store.events_before(position, PAGE)
@@ -110,7 +111,8 @@ class LostRuns:
 
 
 def recovered(events: list[Happening], incarnation: str) -> list[tuple[str, TrailStep]] | None:
-    """The recoveries of this worker's tasks among `events`, newest first; None if there may be more before them."""
+    """The tasks of this worker that `events` (newest first) show as recovered after they had begun: the id and the step
+    of the trail. None if earlier events are needed to find all of them."""
     begin = next(
         (at for at, each in enumerate(events) if (each.event, each.subject) == ("worker-died", incarnation)), None
     )
@@ -133,7 +135,7 @@ def recovered(events: list[Happening], incarnation: str) -> list[tuple[str, Trai
 
 
 def _lost_run(record: TaskRecord, step: TrailStep, handler: str) -> LostRun | None:
-    """The lost run of a task; None if its operation cannot be read."""
+    """The run that ended with this step (a recovery); None if the task's operation cannot be read."""
     operation = kept_run(record.operation)
     if operation is None:
         return None
@@ -156,7 +158,7 @@ def _lost_run(record: TaskRecord, step: TrailStep, handler: str) -> LostRun | No
 
 
 def _after(trail: Iterable[TrailStep], recovery: TrailStep) -> Iterator[RunEvent]:
-    """The events of the task that this recovery has caused."""
+    """The events of the task that followed from this recovery, for example its delay or its end."""
     is_after = False
     for each in trail:
         if is_after and (each.event == "claimed" or each.at_ms != recovery.at_ms):
@@ -168,11 +170,11 @@ def _after(trail: Iterable[TrailStep], recovery: TrailStep) -> Iterator[RunEvent
 
 # EmptiedStore detects that the store has lost all its data (restarted without a log, or flushed) and reports it.
 #
-# Work continues by itself: workers register again, new tasks run. But all accepted tasks are gone, and the empty store
-# itself does not show that. Each time its data is lost, the store begins a new epoch.
+# Work continues by itself: workers register again, and new tasks run. But all accepted tasks are gone, and an empty
+# store looks like a new one. So stewards keep an epoch in the store: if the epoch is missing, the data was lost.
 
-EMPTIED_EVERY = 2.0  # seconds; tasks accepted since the last check are missing in the number of lost tasks
-LOUD_FOR = 600.0  # seconds for which `status` shows it; `doctor` shows it for longer
+EMPTIED_EVERY = 2.0  # seconds; the number of lost tasks does not include tasks accepted since the last check
+LOUD_FOR = 600.0  # seconds for which `status` shows the loss; `doctor` shows it for longer
 _DATA_LOSS = "data loss"
 
 
@@ -202,12 +204,12 @@ class EmptiedStore:
         return EMPTIED_EVERY
 
 
-# StoreRollbacks detects that the store has lost its latest writes (a lagging replica became master, say).
+# StoreRollbacks detects that the store has lost its latest writes, for example because a lagging replica became master.
 #
-# The data that is left is consistent and work continues; but tasks accepted and results recorded meanwhile are gone.
-# The store itself does not show that, so the steward remembers the last event.
+# The data that is left is consistent, and work continues. But the tasks and results of the lost writes are gone. The
+# store itself does not show this, so the steward remembers the last event that it has seen.
 
-ROLLBACK_EVERY = 1.0  # seconds; events since the last check are not covered
+ROLLBACK_EVERY = 1.0  # seconds; the loss of events since the last check alone is not detected
 IDLE = 2.0  # seconds, while nothing happens
 _ROLLBACK = "rollback"
 
@@ -240,10 +242,11 @@ class StoreRollbacks:
         return IDLE if idle else ROLLBACK_EVERY
 
 
-# Checks that the store is reachable and fit for the promise: before the first worker, and regularly after that.
+# Preflight checks that the store answers and that its configuration cannot lose tasks. It runs before the first worker
+# starts, and every PREFLIGHT_EVERY after that.
 #
-# At the first start of a parent the result decides if the service starts. A store that becomes unfit later (because it
-# evicts keys, say) is shown as degraded and ends nothing.
+# The first result decides whether the service starts. If the store becomes unfit later, for example because it now
+# evicts keys, `status` shows the service as degraded, and the service goes on.
 
 PREFLIGHT_EVERY = 30.0  # seconds
 REMOTE_TIMEOUT = 9.0  # seconds: the service answers within 10
@@ -259,9 +262,9 @@ def preflight_duty(store: Store, lanes: Sequence[str]) -> Duty:
 
 
 async def preflight(store: Store, settings: Settings) -> BootFailed | None:
-    """Wait a limited time until the store is fit; None if it is."""
+    """Wait a limited time until the store is fit. Returns None if it is, else the error that ends the service."""
     trouble = f"Redis at {settings.redis.masked_url} does not answer"
-    # The embedded store may have a long AOF to load, and the parent watches it.
+    # The embedded store may have to load a long append-only file, and the parent watches its process.
     within = settings.boot_timeout * EMBEDDED_TIMEOUT_SHARE if settings.embedded else REMOTE_TIMEOUT
     with anyio.move_on_after(within):
         for failures in itertools.count(1):
@@ -282,18 +285,19 @@ def _advice(settings: Settings) -> str:
     return f"is it running, and is {'the URL' if settings.postgres else 'REDIS_URL'} right?"
 
 
-# LedgerDuty copies events to PostgreSQL, where that keeps the tasks, and rebuilds a Redis that has lost its data.
+# LedgerDuty copies events from Redis to PostgreSQL if PostgreSQL keeps the tasks. It rebuilds a Redis that has lost its
+# data.
 #
-# One steward of all hosts does it at a time; the others check now and then if that one still does.
+# One steward of all hosts does this at a time. The others check every OTHERS_TURN whether it still does.
 
-GATHER = 0.05  # seconds: events in this time are ingested in one transaction
-LOOK_EVERY = 1.0  # seconds: waiting requests cause no event
+GATHER = 0.05  # seconds: one transaction takes the events of this time
+LOOK_EVERY = 1.0  # seconds: requests that wait for the ledger cause no event, so the duty looks for them
 OTHERS_TURN = 1.0  # seconds
 _REBUILD = "rebuild"
 
 
 class LedgerDuty:
-    """Keeps the ledger. While events are left to copy, the next round begins at once; else it waits for a new one."""
+    """Keeps the ledger. While events are left to copy, the next round begins at once. Else it waits for a new event."""
 
     def __init__(self, ledger: PostgresStore, health: Health) -> None:
         self._ledger = ledger

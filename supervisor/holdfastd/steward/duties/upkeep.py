@@ -1,7 +1,7 @@
 """Upkeep of the queue: promotion, counts of batches, unserved tasks, retention, rollups, suspects, the time file.
 
-The steward tells the parent the number of suspects when it changes, and every second while it is not 0. The parent
-forks quarantine workers for them.
+The steward tells the parent how many suspects wait: when the number changes, and every second while it is not 0. The
+parent forks quarantine workers for these suspects.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty, punctual
 from holdfastd.steward.roster import WorkerRoster
 
-# Promotion moves delayed tasks to their lanes when they are due, to the millisecond while the steward lives.
+# Promotion moves delayed tasks to their lanes when they are due, within a millisecond while the steward lives.
 
-PROMOTED_AT_ONCE = 100  # some milliseconds of the store
+PROMOTED_AT_ONCE = 100  # tasks in one call, which takes some milliseconds of the store
 LONGEST_REST = 10.0  # seconds: the longest delay after a lost alarm, where no worker pulls
 
 
@@ -43,11 +43,10 @@ def promotion(store: Store, promoted_some: Callable[[], None] = lambda: None) ->
     return Duty("promotion", run_once, punctual(store.wait_alarm))
 
 
-# Batch counts: the steward counts the ends of tasks of open batches that were not counted when they ended.
-#
-# An end is not counted if somebody deletes the task's record, or the batch that it belongs to.
+# Batch counts: normally the store counts the end of a batch's task when the task ends. The steward counts the ends that
+# were missed, for example because somebody deleted the task's record.
 
-TASKS = 100  # looked at in one call: a fraction of a millisecond of the store
+TASKS = 100  # tasks in one call, which takes a fraction of a millisecond of the store
 NEXT_PAGE = 0.02  # seconds: a large batch must not delay other clients
 
 _log = structlog.get_logger("holdfast.steward")
@@ -65,12 +64,12 @@ def batch_counts(store: Store) -> Duty:
 
 # Tasks become dead letters when they have waited too long for a handler that no worker has.
 
-UNSERVED_AT_ONCE = 200  # gates, and tasks of each: some milliseconds of the store
+UNSERVED_AT_ONCE = 200  # handlers, and tasks of a handler, in one call, which takes some milliseconds of the store
 UNSERVED_EVERY = 1.0  # seconds
 
 
 def unserved_tasks(store: Store, timeout: float) -> Duty:
-    """`timeout`: the seconds that such a task waits."""
+    """The duty that makes them dead letters. `timeout`: the seconds that a task waits for its handler."""
 
     async def run_once() -> float:
         if ended := await store.unserved(round(timeout * 1000), UNSERVED_AT_ONCE):
@@ -80,15 +79,16 @@ def unserved_tasks(store: Store, timeout: float) -> Duty:
     return Duty("unserved tasks", run_once)
 
 
-# Retention deletes tasks that ended longer ago than they are kept, a few at a time.
+# Retention deletes ended tasks when the time for which they are kept is over, a few at a time.
 
-REMOVED_AT_ONCE = 100  # some milliseconds of the store
+REMOVED_AT_ONCE = 100  # tasks in one call, which takes some milliseconds of the store
 RETENTION_EVERY = 30.0  # seconds
 NEXT_BATCH = 0.02  # seconds: a backlog of old tasks must not delay other clients
 
 
 def retention(store: Store, keep: float, watch: ClockWatch) -> Duty:
-    """`keep`: seconds for which ended tasks are kept, by a clock that `watch` trusts."""
+    """The duty that deletes old tasks. `keep`: seconds for which ended tasks are kept. While `watch` does not trust the
+    store's clock, the duty deletes nothing."""
 
     async def run_once() -> float:
         if not await watch.ages_hold():
@@ -99,18 +99,19 @@ def retention(store: Store, keep: float, watch: ClockWatch) -> Duty:
     return Duty("retention", run_once)
 
 
-# Rollups of minutes are packed into one of ten minutes and one of an hour, and those of hours into one of a day.
+# Rollups adds up the rollups of minutes to one of ten minutes and one of an hour, and those of hours to one of a day.
 #
-# Every steward does it: all would pack the same, and the first one's stays. A steward that starts looks eight hours
-# back.
+# All stewards do this with the same result, and the store keeps the first one. A steward that starts looks back eight
+# hours.
 
-SETTLED = 2 * MINUTE  # after its end a window changes no more
+SETTLED = 2 * MINUTE  # this long after a window's end its rollups no longer change
 ROLLUP_EVERY = 60.0  # seconds
 
 
 @dataclass(slots=True)
 class Rollups:
-    """`_next`: by length, the start of the first window that this steward has not packed; milliseconds."""
+    """The duty that packs rollups. `_next`: the start of the first window that this steward has not packed, by the
+    window's length; both in milliseconds."""
 
     store: Store
     _next: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PACKED, 0))
@@ -119,7 +120,7 @@ class Rollups:
         return Duty("rollups", self.pack)
 
     async def pack(self) -> float:
-        """Pack the windows that are over, the shortest first; the seconds until the next look."""
+        """Pack the windows that are over, the shortest first. Returns the seconds until the next round."""
         now_ms = await self.store.clock_ms()
         for length in PACKED:
             await self._pack(length, now_ms)
@@ -127,7 +128,7 @@ class Rollups:
 
     async def _pack(self, length: int, now_ms: int) -> None:
         settled = now_ms - SETTLED
-        oldest = (settled - MINUTES_KEPT_MS - 1) // length * length  # its end is within the eight hours
+        oldest = (settled - MINUTES_KEPT_MS - 1) // length * length  # this window ends within the last eight hours
         start = max(self._next[length], oldest)
         while start + length <= settled:
             await self._pack_window(length, start, now_ms)
@@ -145,8 +146,8 @@ SUSPECTS_EVERY = 1.0  # seconds
 
 @dataclass(slots=True)
 class Suspects:
-    """`lanes`: the lanes served here; `roster`: the workers, whose handlers are served here; `tell` sends a message to
-    the parent."""
+    """The duty that counts suspects for the parent. `lanes`: the lanes that this supervisor serves. `roster`: its
+    workers. `tell` sends a message to the parent."""
 
     store: Store
     lanes: Sequence[str]
@@ -159,7 +160,7 @@ class Suspects:
         return Duty("suspects", self.run_once, self._wait)
 
     def look(self) -> None:
-        """Count now: a task may have become a suspect, or may start now."""
+        """Have the suspects counted now: a task may have become a suspect, or a suspect may start now."""
         self._changed.set()
 
     async def run_once(self) -> float:
@@ -172,7 +173,8 @@ class Suspects:
         return SUSPECTS_EVERY
 
     async def _quiet(self) -> str:
-        """The mark that keeps this host from claiming, and the command that removes it; empty if there is none."""
+        """The quiet or halt mark because of which this host claims no task, with the command that removes the mark;
+        empty without a mark."""
         host = socket.gethostname()
         for mark in await self.store.quiet_hosts():
             if mark.counts_for(host):
@@ -184,17 +186,17 @@ class Suspects:
             await self._changed.wait()
 
 
-# Reports to the parent how many tasks a burst has left; the parent decides when the service ends.
+# With --burst, the steward reports to the parent how many tasks are left. The parent decides when the service ends.
 
 BURST_EVERY = 0.2  # seconds: a finished burst should end soon
 
 
 def burst_progress(store: Store, lanes: Sequence[str], tell: Callable[[Left], None]) -> Duty:
-    """Count the tasks left in these lanes, and report them with `tell`."""
+    """The duty that counts the tasks left in these lanes and reports them with `tell`."""
 
     async def run_once() -> float:
         left, due_in, unserved = await store.left(lanes)
-        counts = await store.counts()  # read after the lanes, so that tasks that ended meanwhile are counted
+        counts = await store.counts()  # read after the lanes: a task that ended in between is counted as ended
         ended = {str(state): counts.counters[state] for state in sorted(TERMINAL)}
         delayed = counts.states[State.DELAYED]
         tell(Left(left, ended, delayed, None if due_in is None else due_in / 1000, unserved))
@@ -203,14 +205,14 @@ def burst_progress(store: Store, lanes: Sequence[str], tell: Callable[[Left], No
     return Duty("burst progress", run_once)
 
 
-# Writes the time up to which this steward has checked the store, in Unix seconds of the store, to a file.
+# Writes the time of the steward's last check of the store to a file, in Unix seconds by the store's clock.
 
 TIME_EVERY = 1.0  # seconds
 AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
 
 
 def time_file(store: Store, path: Path) -> Duty:
-    """The duty that writes the file. Readers always see a whole number."""
+    """The duty that writes the file. A reader never sees half a number."""
 
     async def run_once() -> float:
         now = await store.clock_ms()
@@ -225,7 +227,7 @@ def time_file(store: Store, path: Path) -> Duty:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace the file. Others may write in this folder: their file or link is never written to."""
+    """Replace the file. Other users may write in this folder, so this never writes to a file or link of theirs."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

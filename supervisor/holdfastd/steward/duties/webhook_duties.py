@@ -1,4 +1,4 @@
-"""Webhooks delivers the notices of the outbox, each at least once, with retries. Any steward may deliver a notice."""
+"""Webhooks delivers the notices of the store's outbox: each notice at least once, with retries, by any steward."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfastd.steward.receivers import AT_ONCE, ReceiverPlace, Receivers
 
 LONGEST_REST = 15.0  # seconds: the longest delay after a lost alarm
 LONGEST_PAUSE = 3600.0  # seconds between two attempts
-BUSY_MS = 1000  # a notice whose receiver has no place waits so long
+BUSY_MS = 1000  # a notice waits this long if its receiver has no free place
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -36,10 +36,10 @@ class Webhooks:
         return Duty("webhooks", self.run_once, self._store.wait_notices)
 
     async def run_once(self) -> float:
-        """Post due notices until none is under way. Newly due ones are posted at the same time, so a slow receiver
-        keeps no other waiting."""
+        """Post due notices until none is under way. Notices that become due meanwhile are posted beside them, so a slow
+        receiver does not make the others wait. Returns the seconds until the next notice is due."""
         await self._announce()
-        # Longer than an attempt may take: no other steward attempts it meanwhile.
+        # The lease is longer than an attempt, so that no other steward attempts the same notice meanwhile.
         lease = round(self._settings.webhook_timeout * 2000) + 1000
         receivers, rest = self.receivers, 0.0
         async with anyio.create_task_group() as group:
@@ -55,7 +55,7 @@ class Webhooks:
         return rest
 
     async def _until_next(self, rest: float) -> None:
-        """Wait until a post ends, or, if there is room for more, until the next notice is due."""
+        """Wait until a post ends. If there is room for another notice, wait at most until the next one is due."""
         ended = self.receivers.ended
         async with anyio.create_task_group() as group:
 
@@ -78,7 +78,8 @@ class Webhooks:
             self.receivers.end(place)
 
     async def _announce(self) -> None:
-        """Write the queue's own webhook to the store, where the scripts read it; `off` removes it, for all hosts."""
+        """Write the queue's webhook from the settings to the store, where the scripts read it. It applies to all hosts;
+        the value `off` removes it."""
         if not self._announced:
             url = self._settings.webhook_url or ""
             await self._store.set_webhook("" if url == "off" else url)

@@ -1,8 +1,8 @@
 """WorkerRecovery returns the tasks of dead workers to their lanes, in the order in which the parent reported the
 deaths.
 
-A death is acknowledged once the store has recorded it. The parent repeats it until then, to the next steward if this
-one dies: recording a death twice changes nothing.
+The steward acknowledges a death to the parent once the store has recorded it. The parent repeats a death until then,
+also to the next steward if this one dies. To record a death twice changes nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
 
-LOOK_EVERY = 30.0  # seconds; deaths wake it
+LOOK_EVERY = 30.0  # seconds; a death wakes the duty earlier
 
 # Called with a dead worker, the number of its tasks that were recovered, and the cause of its death.
 Recovered = Callable[[str, int, str], None]
@@ -86,7 +86,7 @@ CAUSE = "lease"
 
 @dataclass(frozen=True, slots=True)
 class ExpiredLeases:
-    """A worker counts as alive until it was silent for the lease and the grace of the settings."""
+    """The duty. A worker counts as alive until it was silent for the lease and the grace (lease_grace) together."""
 
     store: Store
     watch: ClockWatch
@@ -108,18 +108,18 @@ class ExpiredLeases:
             self.recovered(incarnation, count, CAUSE)
 
 
-# Renews the leases of this parent's workers until the parent reports them dead, however silent a worker is.
+# Renews the leases of this parent's workers, also of silent ones, until the parent reports them dead.
 #
-# A parent that stands still reports nothing. Then the duty Orphans finds a dead worker by its lock file and recovers
-# it: the lease holds until that has killed what the worker started, so that no other host runs the tasks beside it.
+# A frozen parent reports nothing. Then the duty Orphans finds a dead worker by its lock file and recovers it. The lease
+# holds until Orphans has killed the processes that the worker started. So no other host runs a task beside them.
 #
-# Each renewal also tells the store the clock and the version of this host: `supervisor doctor` compares hosts by them.
+# Each renewal also tells the store this host's clock and version. `supervisor doctor` compares the hosts by these.
 
 ROUNDS_PER_LEASE = 3
 
 
 def lease_renewal(store: Store, roster: WorkerRoster, lease: float, wall: Callable[[], float] = time.time) -> Duty:
-    """`lease` in seconds; `wall`: this host's time of day."""
+    """The duty that renews leases. `lease`: seconds; `wall`: this host's time of day in Unix seconds."""
 
     async def run_once() -> float:
         if roster.living:
@@ -127,19 +127,20 @@ def lease_renewal(store: Store, roster: WorkerRoster, lease: float, wall: Callab
         return lease / ROUNDS_PER_LEASE
 
     async def wait(seconds: float) -> None:
-        """A new steward learns of its workers a moment after its start, and renews their leases then."""
+        """Wait for the next renewal. A new steward knows no worker yet: it wakes as soon as the parent reports one."""
         await (anyio.sleep(seconds) if roster.living else roster.wait_for_change(seconds))
 
     return Duty("lease renewal", run_once, wait)
 
 
 # SilentWorkers puts back the tasks that a silent worker has claimed and not begun. A worker is silent while its event
-# loop does not turn: a handler blocks it, or the process does not run.
+# loop does not turn, because a handler blocks the loop or the process is stopped.
 #
-# When the worker goes on, it no longer begins these claims: `holdfast/core/begun_page.py` has the rule. It keeps the
-# tasks that it had begun. The parent repeats its report every second, so tasks that come meanwhile go back, too.
+# When the worker runs again, it does not begin these claims (`holdfast/core/begun_page.py` explains the rule). It keeps
+# the tasks that it had begun. The parent reports a silent worker every second, so tasks that the worker gets meanwhile
+# are put back, too.
 
-SEEN_WITHIN = 0.01  # seconds after which a running worker has seen its page, or its own note can be read
+SEEN_WITHIN = 0.01  # seconds: by then a running worker has read its page, or the steward can read the worker's note
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,2 @@
-"""Metrics for Prometheus: a small HTTP server in the steward. Nothing here is imported if no address is set."""
+"""Metrics of the steward: an HTTP server for Prometheus, and a push over OTLP. The steward imports this package only if
+an address for metrics is set."""

@@ -1,4 +1,5 @@
-"""MetricsReader reads the metrics of this host, and of the queue where its steward reports it, for every export."""
+"""MetricsReader reads the metrics for an export: those of this host, and those of the queue if this steward reports
+them."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ from holdfastd.core.death import EXPECTED, Reason
 from holdfastd.core.slots import CLAIMING, ChildKind
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 
-# The host whose processes are measured: a pool, through its supervisor's control socket, or one process alone.
+# The source of the metrics of this host's processes: a pool (through its supervisor's control socket), or one process.
 
-ANSWER_TIMEOUT = 2.0  # seconds: the parent answers at once unless it is stopped
+ANSWER_TIMEOUT = 2.0  # seconds: the parent answers at once unless a signal has stopped it
 
 _UNEXPECTED = [reason for reason in Reason if reason not in EXPECTED]
 
@@ -34,7 +35,7 @@ class MeteredHost(Protocol):
     async def read(self) -> Readings: ...
 
     async def obstacle(self) -> str:
-        """Why no task can run here, or empty."""
+        """The reason why no task can run on this host; empty if tasks can run."""
         ...
 
 
@@ -46,7 +47,7 @@ class PoolHost:
         self._processes = BoundedNames()
 
     async def read(self) -> Readings:
-        """The readings of a pool; without an answer of the supervisor, none about it."""
+        """The readings of the pool. If the supervisor does not answer, they say nothing about its processes."""
         readings, status = Readings(), await self._status()
         readings.set(table.SUPERVISOR_INFO, 1, status.version if status else installed())
         if status is not None:
@@ -81,10 +82,10 @@ class PoolHost:
 
 
 class ProcessHost:
-    """This process, which has no supervisor. `name`: that of the process in the metrics."""
+    """This process, which has no supervisor. `name`: the process's name in the metrics."""
 
     def __init__(self, name: str) -> None:
-        import psutil  # a pool measures its processes in its parent
+        import psutil  # only needed here: in a pool the parent measures the processes
 
         self._name = name
         self._process = psutil.Process(os.getpid())
@@ -110,7 +111,7 @@ def _set_service(readings: Readings, status: SupervisorStatus) -> None:
     readings.set(table.WORKERS_READY, status.ready)
     readings.set(table.WORKERS_BUSY, sum(bool(worker.running) for worker in workers))
     readings.set(table.HOST_TASKS, sum(len(worker.running) for worker in workers))
-    for reason in _UNEXPECTED:  # there from the start: so a first death is growth
+    for reason in _UNEXPECTED:  # set to 0 from the start, so that Prometheus sees the first death as an increase
         readings.set(table.DEATHS, 0, str(ChildKind.WORKER), str(reason))
     for kind, causes in status.deaths.by_cause.items():
         for cause, number in causes.items():
@@ -126,7 +127,8 @@ _log = structlog.get_logger("holdfast.steward")
 
 @dataclass(slots=True)
 class MetricsReader:
-    """`recovered`: tasks that this steward put back, by the cause of their worker's end. `clock`: monotonic seconds."""
+    """Reads the metrics of this host and of the queue. `recovered`: how many tasks this steward put back, by the cause
+    of their worker's death. `clock`: monotonic seconds."""
 
     store: Store
     host: MeteredHost
@@ -140,7 +142,7 @@ class MetricsReader:
     _readings: Readings = field(default_factory=Readings)
 
     async def read(self, fresh: float = FRESH) -> Readings:
-        """Read the metrics. Simultaneous calls share one reading. `fresh`: for how many seconds a reading is reused."""
+        """Read the metrics. Concurrent calls share one reading. `fresh`: a reading is reused for this many seconds."""
         async with self._reading:
             if self.clock() - self._read_at >= fresh:
                 self._readings = await self._read()
@@ -166,7 +168,7 @@ class MetricsReader:
         return readings
 
     async def _read_queue(self) -> Readings | None:
-        """Read the metrics of the queue; None if another steward reports it."""
+        """Read the metrics of the queue; None if another steward reports them."""
         if await self.reporter.ask():
             return await self.report.read()
         self.report.forget()

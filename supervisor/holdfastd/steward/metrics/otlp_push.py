@@ -1,4 +1,4 @@
-"""Pushes the metrics to the collector, at the interval of OTEL_METRIC_EXPORT_INTERVAL."""
+"""Pushes the metrics to the OTLP collector every OTEL_METRIC_EXPORT_INTERVAL milliseconds."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ from holdfast_config import Settings
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.metrics.metrics_reader import MetricsReader
 
-# Spells readings as metrics of OpenTelemetry. Imported only where an endpoint is set.
+# Turns readings into metrics of OpenTelemetry. This module is imported only if an OTLP endpoint is set.
 
 _SCOPE = InstrumentationScope(HOLDFAST, installed(), SCHEMA_URL)
 _CUMULATIVE = export.AggregationTemporality.CUMULATIVE
-_UNKNOWN = cast("float", None)  # the shortest and the longest sample: the encoder leaves them out
+_UNKNOWN = cast("float", None)  # for the shortest and the longest sample, which the encoder then leaves out
 
 
 class OtlpExposition:
-    """`resource`: attributes of this process. Metrics of the queue go without those of the host: any may send them."""
+    """The form of readings for OTLP. `resource`: attributes of this process. Metrics of the queue get no attributes of
+    the host, because the steward of any host may send them."""
 
     def __init__(self, resource: Resource) -> None:
         self._resources = {Scope.HOST: resource, Scope.QUEUE: hostless(resource)}
@@ -102,15 +103,15 @@ def _point(
 
 
 def _attributes(metric: Metric, labels: Labels) -> dict[str, str | int]:
-    """The attributes that have a value."""
+    """The attributes of one series; labels without a value are left out."""
     given = zip(metric.labels, labels, strict=True)
     return {name: int(value) if name == SERVER_PORT else value for name, value in given if value}
 
 
 INTERVAL_VARIABLE = "OTEL_METRIC_EXPORT_INTERVAL"  # milliseconds
-DEFAULT_INTERVAL = 60.0  # seconds, as the standard has it
+DEFAULT_INTERVAL = 60.0  # seconds: the default of OpenTelemetry's specification
 SHORTEST_INTERVAL = 1.0  # seconds
-LAST_READING = 1.0  # seconds
+LAST_READING = 1.0  # seconds that the last reading may take at the end of the process
 
 _log = structlog.get_logger("holdfast.steward")
 
@@ -135,7 +136,7 @@ class OtlpPush:
         return self._every
 
     async def leave(self) -> None:
-        """Send the last values."""
+        """Push the last values before the process ends."""
         with anyio.move_on_after(LAST_READING, shield=True):
             self._offer(await self._reader.read(fresh=0))
         with anyio.CancelScope(shield=True):

@@ -20,13 +20,13 @@ from holdfast.telemetry.semantic_names import HOLDFAST, PROCESS
 from holdfast_config import Settings
 from holdfastd.steward.duty import Duty
 
-# DeliveryTotals adds up rollups to counters that only grow, from the moment at which this steward began to report.
+# DeliveryTotals adds up rollups to counters that only grow. They begin when this steward begins to report.
 #
-# A minute that is over changes no more and is added once; the present one is added anew at each reading. Names of lanes
-# and handlers are bounded, and what is beyond counts for `other`.
+# A minute that is over no longer changes, so it is added once. The present minute is added anew at each reading. The
+# number of lane and handler names is limited; all further names count as `other`.
 
 MOST_SERIES = 1000  # pairs of a lane and a handler
-LONGEST_GAP = 30 * MINUTE  # of a steward that was not scraped for long, what came before is left out
+LONGEST_GAP = 30 * MINUTE  # if a steward was not scraped for longer, it leaves out what happened before
 
 
 class DeliveryTotals:
@@ -39,12 +39,12 @@ class DeliveryTotals:
         self.began_ms = 0  # the start of the first minute that is counted
 
     def since(self, now_ms: int) -> int:
-        """The start of the first minute that is to be read."""
+        """The start of the first minute whose rollup the caller must read, in Unix milliseconds."""
         this = now_ms // MINUTE * MINUTE
         return this if self._next is None else max(self._next, this - LONGEST_GAP)
 
     def add(self, minutes: Mapping[int, Rollup], now_ms: int) -> Rollup:
-        """Add the minutes from `since` to now; returns the totals."""
+        """Add the rollups from `since(now_ms)` to now, by the start of their minute. Returns the totals."""
         this = now_ms // MINUTE * MINUTE
         for start, rollup in sorted(minutes.items()):
             if start < this:
@@ -54,7 +54,7 @@ class DeliveryTotals:
         return sum_of([self._over, *(self._bounded(minutes[start]) for start in minutes if start >= this)])
 
     def _bounded(self, rollup: Rollup) -> Rollup:
-        """The same figures under bounded names; the busiest series get theirs first."""
+        """The same figures with at most the allowed number of names; the busiest series keep their names."""
         bounded: Rollup = {}
         for series in sorted(rollup, key=lambda each: -rollup[each].outcomes.total()):
             bounded.setdefault(self._named(series), Figures()).add(rollup[series])
@@ -81,7 +81,7 @@ class QueueReport:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all counts, because another steward reports the queue now: later, counters begin again."""
+        """Forget all counts, because another steward reports the queue now. Later the counters begin at 0 again."""
         self._totals = DeliveryTotals(self._lanes, BoundedNames())
 
     async def read(self) -> Readings:
@@ -165,19 +165,20 @@ class QueueReport:
         readings.set(table.LEDGER_WAITING, ledger.waiting, self._queue)
 
 
-# Reporter holds the duty to report the queue: one steward of all hosts has it, by a lease kept in the store.
+# Reporter decides whether this steward reports the queue. One steward of all hosts does: the one that holds a lease in
+# the store.
 #
-# A steward asks for it when it is scraped, and renews it while it is scraped now and then. Without scrapes nothing is
-# done; after the death of a steward the lease ends and the next one that is scraped takes over.
+# A steward asks for the lease when it is scraped. It renews the lease as long as scrapes come within SCRAPED_WITHIN. If
+# the steward dies, the lease ends, and the next steward that is scraped gets it.
 
 LEASE = 10.0  # seconds
 RENEW_EVERY = 3.0  # seconds
-SCRAPED_WITHIN = 300.0  # seconds: a steward that was not scraped for so long gives the duty up
-GIVE_UP_WITHIN = 0.5  # seconds
+SCRAPED_WITHIN = 300.0  # seconds: a steward that was not scraped for this long gives up the lease
+GIVE_UP_WITHIN = 0.5  # seconds that giving up the lease may take when the steward ends
 
 
 class Reporter:
-    """`clock`: monotonic seconds."""
+    """This steward's part in the report of the queue. `clock`: monotonic seconds."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
@@ -191,7 +192,7 @@ class Reporter:
         return self._clock() < self._held_until
 
     async def ask(self) -> bool:
-        """Called at each scrape: True if this steward reports the queue now."""
+        """Ask for the lease, at each scrape. True if this steward reports the queue now."""
         self._wanted_until = self._clock() + SCRAPED_WITHIN
         self._scraped.set()
         if not self.has_duty:

@@ -1,4 +1,4 @@
-"""Exports the metrics of one steward: to those who scrape it, and to the collector."""
+"""Exports the metrics of one steward: it serves them to scrapers such as Prometheus, and pushes them to a collector."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from holdfastd.steward.metrics.metrics_reader import MeteredHost, MetricsReader
 from holdfastd.steward.metrics.queue_report import QueueReport, Reporter
 from holdfastd.steward.steward_spec import StewardSpec
 
-# The part of HTTP that metrics need: the first line and one header of a request, and a whole answer. Pure.
+# The part of HTTP that metrics need: the first line and two headers of a request, and a whole answer. No I/O.
 
 PLAIN = "text/plain; charset=utf-8"
 LONGEST_HEAD = 8192  # bytes of a request line and its headers
@@ -44,7 +44,7 @@ _READING = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`accept`: the formats that the client understands, in its own words. `host`: empty if it names none."""
+    """One request. `accept`: its Accept header. `host`: its Host header. Both are empty if the header is missing."""
 
     path: str
     accept: str = ""
@@ -73,7 +73,7 @@ class MetricsAnswer:
 
 
 def read_request(head: bytes) -> HttpRequest | MetricsAnswer:
-    """The request, or the answer to one that cannot be understood."""
+    """The request in these bytes. If they are no request that is served here, the answer that says so."""
     first, *headers = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
@@ -86,26 +86,26 @@ def read_request(head: bytes) -> HttpRequest | MetricsAnswer:
 
 
 def _header(headers: list[str], name: str) -> str:
-    """The values of all headers of this name."""
+    """The values of all headers of this name, joined with commas."""
     pairs = (line.partition(":") for line in headers)
     return ", ".join(value.strip() for key, _, value in pairs if key.strip().lower() == name)
 
 
-# Serves requests from a listening socket: one for each connection, within limits of size, time and number.
+# Serves requests from a listening socket: one request for each connection, within limits of size, time and number.
 #
-# With as many connections as there may be, a new one ends one of the address that has the most: clients that connect
-# and send nothing, or connect again and again, keep nobody out.
+# If MOST_CONNECTIONS are open, a new one ends a connection of the address that has the most. So a client that opens
+# many connections, or sends nothing, cannot keep the other clients out.
 
 MOST_CONNECTIONS = 16
-TIME_LIMIT = 10.0  # seconds from the first byte asked for to the last one answered
+TIME_LIMIT = 10.0  # seconds for one connection, from its start to the last byte of the answer
 
-# A client that is gone, too slow, or sends what is no request.
+# The errors of a client that is gone, is too slow, or sends no valid request.
 _GONE = (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
 
 
 class MetricsServer:
-    """`hosts`: the allowed names in `Host`; None: any. A request without `Host` is served, because no browser sends
-    one."""
+    """Serves metrics pages; `respond` makes the answers. `hosts`: the allowed names in the Host header; None: any name.
+    A request without Host is served, too: no browser sends such a request."""
 
     def __init__(
         self, respond: Callable[[HttpRequest], Awaitable[MetricsAnswer]], hosts: AllowedHosts | None = None
@@ -139,7 +139,7 @@ class MetricsServer:
         with contextlib.suppress(*_GONE):
             async with asyncio.timeout(TIME_LIMIT):
                 answer = await self._answer(await reader.readuntil(END_OF_HEAD))
-                if writer.is_closing():  # it has given way, or its client is gone
+                if writer.is_closing():  # a newer connection has ended this one, or the client is gone
                     return
                 writer.write(answer)
                 await writer.drain()
@@ -167,7 +167,7 @@ class Pages:
         self._host = host
         self._reader = reader
         self._readings = Readings()
-        self._spelled: dict[str, MetricsAnswer] = {}  # by what a client accepts
+        self._spelled: dict[str, MetricsAnswer] = {}  # by the Accept header
 
     async def respond(self, request: HttpRequest) -> MetricsAnswer:
         match request.path:
@@ -206,8 +206,8 @@ class Pages:
 
 
 async def export_metrics(spec: StewardSpec, store: Store, health: Health, recovered: Mapping[str, int]) -> None:
-    """Export until cancelled; then another steward may report the queue at once. `recovered`: tasks that this steward
-    put back, by the cause of their worker's end."""
+    """Export the metrics until cancelled. Then give up the report of the queue, so that another steward can take it
+    over. `recovered`: how many tasks this steward put back, by the cause of their worker's death."""
     reporter = Reporter(store, time.monotonic)
     settings = spec.settings
     host = metrics_reader.PoolHost(settings.runtime_dir) if spec.has_pool else metrics_reader.ProcessHost("steward")
@@ -225,8 +225,8 @@ async def export_metrics(spec: StewardSpec, store: Store, health: Health, recove
 
 
 def hosts_of(listener: socket.socket, settings: Settings) -> AllowedHosts | None:
-    """On loopback, which a browser of this host reaches, the names are those of the dashboard. On an address for others
-    they may be any: scrapers ask for a host by its name."""
+    """The names allowed in the Host header; None: any. A browser of this host can reach loopback, so there the names
+    are those that the dashboard allows. On another address scrapers may use any name of this host."""
     if listener.family == socket.AF_UNIX or not ListenAddress(listener.getsockname()[0]).is_loopback:
         return None
     return AllowedHosts.of(settings)
@@ -242,7 +242,7 @@ async def _push(endpoint: str, settings: Settings, reader: MetricsReader, health
         await push.leave()
 
 
-# Spells readings in the formats of Prometheus, through prometheus_client.
+# Writes readings in the formats of Prometheus, with the library prometheus_client.
 
 
 class _Given(Collector):
@@ -263,14 +263,14 @@ class _Given(Collector):
 
 
 def exposed(readings: Readings, accept: str) -> tuple[str, bytes]:
-    """The content type, by what the client accepts, and the text."""
+    """The content type and the text of the metrics page, in the format that the Accept header asks for."""
     encode, content_type = choose_encoder(accept)
     return content_type, encode(_Given(readings))
 
 
 def cumulative(histogram: Histogram) -> list[tuple[str, float]]:
-    """The buckets by their upper bounds. If one of our buckets crosses a bound, it counts above the bound. So a
-    duration may seem up to 9 % longer than it was, never shorter."""
+    """The buckets of Prometheus: upper bounds with cumulative counts. If a bucket of the rollups crosses a bound, its
+    samples count above the bound. So a duration may seem up to 9 % longer than it was, never shorter."""
     counts = [0] * (len(BOUNDS) + 1)
     for bucket, number in histogram.buckets.items():
         above = lower_bound(bucket + 1)
@@ -289,7 +289,7 @@ def _family(metric: Metric, histograms: dict[tuple[str, ...], Histogram], readin
 
 
 def _by_bucket(exemplars: Sequence[Exemplar]) -> dict[str, Spelled]:
-    """The newest exemplar of each bucket; only OpenMetrics has them."""
+    """The newest exemplar of each bucket, by the bucket's bound. Only the format OpenMetrics shows exemplars."""
     found: dict[str, Spelled] = {}
     for each in exemplars:
         bound = next((str(bound) for bound in BOUNDS if each.value <= bound), "+Inf")
