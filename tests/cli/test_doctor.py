@@ -166,7 +166,7 @@ def test_other_consumers_and_producers_at_the_wrong_end_are_seen(doctor: Cli, sh
         findings = amiss(ask(doctor, server.url))
     assert "blpop" in findings["queue", "other consumers"]["found"]
     assert "LPUSH" in findings["queue", f"lane {QUEUE}"]["found"]
-    assert "no live worker serves it" in findings["queue", f"workers of lane {QUEUE}"]["found"]
+    assert "no live worker serves the lane" in findings["queue", f"workers of lane {QUEUE}"]["found"]
 
 
 def test_bad_settings_are_problems_and_the_machine_is_looked_at_anyway(doctor: Cli, short_path: Path) -> None:

@@ -296,7 +296,7 @@ def test_a_taken_port_ends_the_start_in_one_line(alone: Cli, cli: Cli) -> None:
             [line] = refused.err.splitlines()
             assert line == (
                 f"supervisor: --metrics 127.0.0.1:{port}: Address already in use: "
-                "another process has it: end that one, or choose another port (0: any free one)"
+                "another process uses it: end that process, or choose another port (0: any free)"
             )
 
 
@@ -313,7 +313,9 @@ def test_a_place_that_cannot_be_had_ends_the_start_in_one_line(cli: Cli) -> None
         taken.bind(str(live))
         taken.listen()
         assert "another process listens on it" in refused(f"unix:{live}")
-    assert refused(f"unix:{file}").endswith("a file that is no socket is there: remove it, or choose another path\n")
+    assert refused(f"unix:{file}").endswith(
+        "a file that is no socket has this path: remove the file, or choose another path\n"
+    )
     assert file.read_text() == "mine"
     assert "the folder of the socket does not exist" in refused(f"unix:{cli.folder}/none/m.sock")
     assert "this host has no such address" in refused("192.0.2.1:9464")

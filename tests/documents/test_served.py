@@ -82,7 +82,7 @@ def test_a_lane_that_nobody_serves_is_told(old: Cli) -> None:
     assert "is the next" not in shown
     assert "no worker serves it" in old("lanes", "list").out
     assert "lane lonely: no live worker serves it, 1 waiting" in old("status").out
-    assert "no live worker serves it, and 1 task waits in it" in old("doctor").out
+    assert "no live worker serves the lane, and 1 task waits in it" in old("doctor").out
 
 
 def test_a_paused_lane_is_told(old: Cli) -> None:

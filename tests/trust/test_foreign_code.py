@@ -191,7 +191,7 @@ def test_code_of_a_user_who_cannot_run_this_python_is_not_imported(open_path: Pa
     folder = project(open_path / "mallory")
     answer = tried("check", folder)
     assert answer.status == 77
-    assert f"user {STRANGER}, whose code it is, cannot run {sys.executable}" in answer.err
+    assert f"user {STRANGER}, who owns the code, cannot run {sys.executable}" in answer.err
     assert imported_by(folder) == set()
 
 
@@ -236,7 +236,7 @@ def test_what_several_decide_is_imported_by_none(open_path: Path) -> None:
     written(folder / ".env", "HOLDFAST_HANDLER=agent:handle\n", SERVICE, 0o600)
     for command in ("check", "doctor"):
         answer = tried(command, folder)
-        assert "nobody knows whose code it is" in answer.out + answer.err
+        assert "the code has no clear owner" in answer.out + answer.err
     assert imported_by(folder) == set()
 
 

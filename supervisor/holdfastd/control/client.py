@@ -22,7 +22,7 @@ from holdfastd.control.socket_protocol import LONGEST_ANSWER, Ask, ControlError,
 ANSWER_TIMEOUT = 10.0  # seconds for an answer: the parent answers at once unless a signal has stopped it
 CHUNK = 1 << 20  # bytes
 
-_CLOSED = "the supervisor closed the connection without an answer: it may be ending, or too many ask it"
+_CLOSED = "the supervisor closed the connection without an answer: it may be ending, or has too many clients"
 
 _FIRST_ANSWERS: dict[type[Ask[Any]], type[Any]] = {
     protocol.AskStatus: SupervisorStatus,

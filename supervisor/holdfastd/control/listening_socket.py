@@ -21,14 +21,14 @@ from holdfastd.core.commands import Announce
 BACKLOG = 2048  # clients that may wait to be accepted, also while no child lives; the kernel may allow fewer
 
 _MEND = {
-    errno.EADDRINUSE: (Exit.CONFIG, "another process has it: end that one, or choose another port (0: any free one)"),
+    errno.EADDRINUSE: (Exit.CONFIG, "another process uses it: end that process, or choose another port (0: any free)"),
     errno.EADDRNOTAVAIL: (Exit.CONFIG, "this host has no such address: choose one of its own, or 0.0.0.0 for all"),
     errno.EACCES: (Exit.PERMISSION, "this user may not open it: choose a port from 1024 on, or a folder of its own"),
-    errno.ENOENT: (Exit.CONFIG, "the folder of the socket does not exist: make it, or choose another"),
+    errno.ENOENT: (Exit.CONFIG, "the folder of the socket does not exist: make the folder, or choose another"),
 }
 _OTHER = (Exit.CONFIG, "choose another address")
-_IN_THE_WAY = (Exit.CONFIG, "a file that is no socket is there: remove it, or choose another path")
-_LIVE = (Exit.CONFIG, "another process listens on it: end that one, or choose another path")
+_IN_THE_WAY = (Exit.CONFIG, "a file that is no socket has this path: remove the file, or choose another path")
+_LIVE = (Exit.CONFIG, "another process listens on it: end that process, or choose another path")
 
 
 class ListenError(HoldfastError):

@@ -34,7 +34,7 @@ class Found:
         for each in self.status.processes:
             if each.incarnation == incarnation:
                 return each
-        raise ControlError(f"worker {incarnation[:80]} is not, or no more, of the supervisor of this host")
+        raise ControlError(f"the supervisor of this host has no worker {incarnation[:80]}; it may have ended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _stack_file(pid: int) -> Path:
     except OSError as error:
         raise ControlError(f"the stacks of process {pid} cannot be read: {error.strerror}") from None
     if path is None:
-        raise ControlError(f"process {pid} keeps no stacks: it is no worker")
+        raise ControlError(f"process {pid} is no worker, so it has no stacks to show")
     return path
 
 
@@ -108,7 +108,7 @@ async def _whole(path: Path) -> None:
         before, size = size, _size(path)
         if size and size == before:
             return
-    raise ControlError("the worker has written no stacks: does it run?")
+    raise ControlError(f"the worker has not written its stacks within {WRITTEN_WITHIN:g} s: it may be stopped")
 
 
 def _size(path: Path) -> int:

@@ -25,8 +25,8 @@ def _judge_lanes(settings: Settings) -> Iterator[Finding]:
     if len(settings.lane_names) > MOST_PEEKS:
         yield _LANES.note(
             f"{len(settings.lane_names)} lanes; a supervisor watches {MOST_PEEKS} of them for entries pushed by other "
-            "programs, and polls the others every 200 ms: there such an entry starts up to 200 ms later",
-            "name the lanes first that other programs push to, or use several queues (--queue-name)",
+            "programs, and polls the others every 200 ms: in these an entry starts up to 200 ms later",
+            "put the lanes to which other programs push first in --lanes, or use several queues (--queue-name)",
         )
 
 

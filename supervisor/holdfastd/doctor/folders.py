@@ -132,7 +132,7 @@ def judge(folder: FolderInfo, *, keeps_data: bool) -> Iterator[Finding]:
 
 def _judge_owner(folder: FolderInfo, check: Check) -> Iterator[Finding]:
     if folder.owner != folder.user:
-        text = f"it belongs to user {folder.owner}, but this command runs as user {folder.user}"
+        text = f"the folder belongs to user {folder.owner}, but this command runs as user {folder.user}"
         yield check.note(text, "run this command as the user of the service")
 
 
@@ -140,13 +140,15 @@ def _judge_room(folder: FolderInfo, check: Check) -> Iterator[Finding]:
     free = f"{folder.free // MEBIBYTE} MiB are free for the embedded store"
     fix = f"free some space, or choose another {folder.flag}"
     if folder.free < FULL:
-        yield check.problem(f"only {free}: on a full disk it refuses every task", fix)
+        yield check.problem(f"only {free}: on a full disk the store refuses every task", fix)
     elif folder.free < SCARCE:
         yield check.warning(f"only {free}", fix)
     if folder.filesystem in IN_MEMORY:
-        yield check.warning(f"it is in memory ({folder.filesystem}): a reboot of the machine loses every task", fix)
+        yield check.warning(f"the folder is in memory ({folder.filesystem}): a reboot loses every task", fix)
     if folder.filesystem in REMOTE:
-        yield check.warning(f"it is on a network ({folder.filesystem}): each write waits for it", "use a local disk")
+        yield check.warning(
+            f"the folder is on a network ({folder.filesystem}): each write waits for the network", "use a local disk"
+        )
 
 
 # Checks the embedded store: its server program must exist and be able to read the existing data.

@@ -15,7 +15,7 @@ from holdfastd.doctor.finding import Check, Finding
 
 SLOW = 5.0  # seconds
 SHOWN = 5  # names of threads that a finding shows
-ADVICE = "start them when the handler is first called"
+ADVICE = "start them at the first call of the handler, not at its import"
 
 _HANDLER = Check("handler", "import and signature")
 _OWNER = Check("handler", "owner of its code")
@@ -85,7 +85,7 @@ def judge_side_effects(imported: Imported) -> Iterator[Finding]:
         yield _HANDLER.warning(f"the import takes {imported.seconds:.1f} s, {when}", "import less, or import later")
     if imported.not_preloaded:
         text = f"the handler is not preloaded, each worker imports it: {imported.not_preloaded}"
-        yield _HANDLER.warning(text, "move that from the import to the first call of the handler")
+        yield _HANDLER.warning(text, "do these things at the first call of the handler, not at its import")
     if imported.threads:
         names = ", ".join(imported.threads[:SHOWN])
         text = f"the import starts {counted(len(imported.threads), 'thread')} ({names})"

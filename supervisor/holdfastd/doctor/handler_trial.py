@@ -111,7 +111,7 @@ def owner_of(found: Sequence[Stranger]) -> int | NotImported:
     if len(owners) == 1 and ANYBODY not in owners:
         return owners.pop()
     first = next((each for each in found if each.owner == ANYBODY), found[0])
-    return NotImported(f"{first}, so nobody knows whose code it is: root does not import it, under any user")
+    return NotImported(f"{first}, so the code has no clear owner: root does not import it, under any user")
 
 
 def import_as(owner: int, settings: Settings, channel: socket.socket) -> int:
@@ -129,8 +129,8 @@ def import_as(owner: int, settings: Settings, channel: socket.socket) -> int:
     try:
         os.execve(sys.executable, words, environ)  # noqa: S606 - no shell is wanted
     except OSError as error:
-        why = f"{user(owner)}, whose code it is, cannot run {sys.executable}: {error.strerror}"
-        channel.sendall(msgspec.json.encode(NotImported(f"{why}: so no service of that user can")) + b"\n")
+        why = f"{user(owner)}, who owns the code, cannot run {sys.executable}: {error.strerror}"
+        channel.sendall(msgspec.json.encode(NotImported(f"{why}: a service of this user cannot start")) + b"\n")
         return 1
 
 

@@ -46,7 +46,7 @@ def look_at_metrics(settings: Settings, *, running: bool) -> MetricsLook:
     if not running:
         return MetricsLook(str(address), running, None, *_refused(address))
     if address.path is None and address.port == 0:
-        return MetricsLook(str(address), running, reason="port 0 is another one at each start")
+        return MetricsLook(str(address), running, reason="with port 0 each start chooses another port")
     try:
         return MetricsLook(str(address), running, _asked(address))
     except (OSError, HTTPException) as error:
@@ -107,13 +107,14 @@ def judge_metrics(seen: MetricsLook) -> Iterator[Finding]:
         yield _ADDRESS.warning(f"{seen.address} answers with status {seen.status}", _FIX)
     elif seen.address.endswith(":0"):
         yield _ADDRESS.note(
-            f"{seen.address} is not asked: {seen.reason}", "the log of its start names the port; choose a fixed one"
+            f"{seen.address} was not checked: {seen.reason}",
+            "the supervisor's log names the port; choose a fixed port to have it checked",
         )
     else:
         yield _ADDRESS.warning(f"{seen.address} does not answer: {seen.reason}", _FIX)
 
 
-_FIX = "check that the supervisor was started with this --metrics, and supervisor status: its steward must run"
+_FIX = "check that the supervisor was started with this --metrics, and that its steward runs (supervisor status)"
 
 
 # Checks the collector of OpenTelemetry: sends it one span, and judges its answer.

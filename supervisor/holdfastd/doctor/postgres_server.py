@@ -113,7 +113,7 @@ def _judge_owner(info: ReplicationInfo) -> Finding:
         fix = "check DATABASE_URL; if this database is to take over: supervisor db adopt"
         return _OWNER.problem("another database is the ledger of this queue", fix)
     if not info.followed and following:
-        text = "Redis does not know this ledger: it lost its data or is another Redis; a steward will rebuild it"
+        text = "Redis does not know this ledger: Redis lost its data, or is another one; a steward will rebuild it"
         return _OWNER.warning(text, "supervisor start; supervisor status shows the progress")
     losses = (
         f"; Redis has lost data {counted(ledger.losses, 'time')}, {counted(ledger.restored, 'task')} put back"
@@ -129,7 +129,8 @@ def _judge_ledger(info: ReplicationInfo) -> Finding:
     waiting = f", {counted(ledger.waiting, 'request waits', 'requests wait')} for Redis" if ledger.waiting else ""
     if ledger.phase not in {RebuildPhase.FOLLOWING, RebuildPhase.NOT_BEGUN}:
         return _LEDGER.warning(
-            f"Redis is being rebuilt from it ({ledger.phase}){waiting}", "supervisor status, until it says `following`"
+            f"Redis is being rebuilt from the ledger ({ledger.phase}){waiting}",
+            "wait until supervisor status says `following`",
         )
     if ledger.behind_ms > LAG_MS:
         return _LEDGER.warning(
@@ -138,6 +139,6 @@ def _judge_ledger(info: ReplicationInfo) -> Finding:
     if ledger.waiting:
         return _LEDGER.note(
             f"{lag if ledger.behind_ms else 'up to date'}{waiting}",
-            "a steward passes them on; check that one runs: supervisor status",
+            "a steward passes the requests on to Redis; check that one runs: supervisor status",
         )
     return _LEDGER.ok(lag if ledger.behind_ms else "up to date")

@@ -71,7 +71,7 @@ def look(redis: RedisSettings, memory: MemoryInfo | None, *, deep: bool) -> Queu
     """The snapshot, or the reason why none was taken. `deep`: take it whatever the size of the store."""
     if not deep and (memory is None or memory.used > MOST_BYTES):
         much = "an unknown amount" if memory is None else f"{memory.used // MEBIBYTE} MiB"
-        return f"the store holds {much}, and Redis answers nobody else meanwhile"
+        return f"the store holds {much}, and Redis would answer no other client meanwhile"
     taken = asked(redis, lambda store: store.snapshot())
     return str(taken) if isinstance(taken, StoreError) else QueueSnapshot.of(taken, redis.queue)
 
@@ -106,7 +106,7 @@ def _one_owner(snapshot: QueueSnapshot) -> Iterator[str]:
     for task_id, task in snapshot.tasks.items():
         named = (task.get("owner", ""), task.get("claim", "")) if task.get("state") == State.WORKING else None
         if named != held.get(task_id):
-            yield f"task {task_id} is {task.get('state')}, but what runs does not agree with its record"
+            yield f"task {task_id} is {task.get('state')}, but the worker that runs it is not the one in its record"
     for task_id in held.keys() - snapshot.tasks.keys():
         yield f"task {task_id} runs and has no record"
 
@@ -204,12 +204,12 @@ def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Fi
     unknown = [key for key in snapshot.keys if key not in _SINGLE and not key.startswith(_KINDS)]
     if orphans:
         text = f"{counted(len(orphans), 'key belongs', 'keys belong')} to nothing: {some(sorted(orphans), SHOWN)}"
-        yield _ORPHANS.warning(text, f"please report it; to free the memory: UNLINK '{prefix}{orphans[0]}' …")
+        yield _ORPHANS.warning(text, f"please report this bug; to free the memory: UNLINK '{prefix}{orphans[0]}' …")
     if unknown:
         text = f"{counted(len(unknown), 'key', 'keys')} unknown to this version: {some(sorted(unknown), SHOWN)}"
         yield _ORPHANS.note(text, "a later version of Holdfast may have made them; if not, remove them")
     if not orphans and not unknown:
-        yield _ORPHANS.ok(f"each of {counted(len(snapshot.keys), 'key')} belongs to something")
+        yield _ORPHANS.ok(f"none among {counted(len(snapshot.keys), 'key')}")
 
 
 def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:

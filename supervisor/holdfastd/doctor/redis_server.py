@@ -79,7 +79,7 @@ def judge_timing(timing: TimingInfo) -> Iterator[Finding]:
     else:
         yield _LATENCY.ok(text)
     apart = f"the server's clock is {abs(timing.clock_ahead_ms) / 1000:.2f} s "
-    apart += "ahead of ours" if timing.clock_ahead_ms > 0 else "behind ours"
+    apart += "ahead of this host's" if timing.clock_ahead_ms > 0 else "behind this host's"
     if abs(timing.clock_ahead_ms) > CLOCKS_APART_MS:
         yield _CLOCK.warning(
             f"{apart}: delayed and scheduled tasks run by the server's clock", "run NTP on both machines"
@@ -205,7 +205,7 @@ def judge_replicas(server: ServerInfo) -> Iterator[Finding]:
     """Judge the replicas. There are no findings for a server without replicas: `judge_server` judges their number."""
     late = [text for replica in server.followers if (text := _late(replica))]
     if late:
-        yield _LAG.warning(f"{'; '.join(late)}: a failover to it would lose what it has not received", _LAG_FIX)
+        yield _LAG.warning(f"{'; '.join(late)}: a failover to it would lose the writes that it lacks", _LAG_FIX)
     elif server.followers:
         most = max(replica.behind for replica in server.followers)
         yield _LAG.ok(f"{counted(len(server.followers), 'replica')}, at most {most} bytes behind")
@@ -240,7 +240,7 @@ def judge_rights(rights: AclInfo, queue: str) -> Iterator[Finding]:
     if rights.scripts:
         yield _SCRIPTS.problem(rights.scripts, "use Redis 7.0 or later, or Valkey, and allow EVALSHA and SCRIPT LOAD")
     else:
-        yield _SCRIPTS.ok("the server loads and runs our scripts, flags included")
+        yield _SCRIPTS.ok("the server loads and runs Holdfast's scripts, with their flags")
 
 
 def acl_line(user: str, queue: str) -> str:
@@ -257,7 +257,7 @@ MANY = 3  # fewer slow commands may be chance, for example because the machine w
 
 _SLOW = Check("redis", "slow log")
 _SLOW_FIX = (
-    "SLOWLOG GET in redis-cli shows who sent it; a command of Holdfast (EVALSHA) takes as long only on a busy machine: "
+    "SLOWLOG GET in redis-cli shows who sent it; Holdfast's commands (EVALSHA) are slow only on a busy machine: "
     "move other programs away from this server"
 )
 
@@ -265,7 +265,7 @@ _SLOW_FIX = (
 def judge_slow_log(slow: SlowInfo) -> Iterator[Finding]:
     """Judge the slow commands of the last hour. Older ones say nothing about the present state of the server."""
     if slow.above_us is not None and not 0 <= slow.above_us <= SLOW_COMMAND_MS * 1000:
-        text = f"it leaves out commands of {SLOW_COMMAND_MS:g} ms (slowlog-log-slower-than {slow.above_us})"
+        text = f"the slow log leaves out commands of {SLOW_COMMAND_MS:g} ms (slowlog-log-slower-than {slow.above_us})"
         yield _SLOW.note(text, "CONFIG SET slowlog-log-slower-than 10000")
         return
     recent = [
@@ -316,7 +316,9 @@ def _judge_room(clients: ClientInfo, wanted: int, *, running: bool) -> Iterator[
 def _judge_idle(clients: ClientInfo, *, local: bool) -> Iterator[Finding]:
     if clients.idle_timeout:
         level = _IDLE.warning if clients.idle_timeout < SHORT_TIMEOUT else _IDLE.note
-        text = f"the server closes connections after {clients.idle_timeout} s without use (timeout); ours reconnect"
+        text = (
+            f"the server closes connections after {clients.idle_timeout} s without use (timeout); Holdfast reconnects"
+        )
         yield level(text, "CONFIG SET timeout 0")
     if clients.keepalive == 0 and not local:
         text = "the server does not detect clients whose machine is gone (tcp-keepalive 0)"
@@ -333,18 +335,20 @@ def judge_strangers(strangers: Sequence[ForeignClient] | None, stolen: int, miss
     evidence = _evidence(stolen, missing)
     if strangers:
         shown = ", ".join(map(_named, strangers[:CLIENTS_SHOWN])) + (", …" if len(strangers) > CLIENTS_SHOWN else "")
-        kinds = ("client of this database that is not ours pops", "clients of this database that are not ours pop")
-        text = f"{counted(len(strangers), *kinds)} from lists: {shown}" + (f"; {evidence}" if evidence else "")
+        kinds = ("client that is not Holdfast's pops", "clients that are not Holdfast's pop")
+        text = f"{counted(len(strangers), *kinds)} from lists of this database: {shown}" + (
+            f"; {evidence}" if evidence else ""
+        )
         fix = "if they pop from this queue, stop them (CLIENT KILL ID) or give them a list of their own"
         yield _CONSUMERS.warning(text, fix)
     elif evidence:
         fix = "find the program that pops from the queue (ACL LOG, or MONITOR for a moment); give it its own list"
         yield _CONSUMERS.note(evidence, fix)
     elif strangers is None:
-        text = "this user may not list other clients (CLIENT LIST); no entry has disappeared so far"
-        yield _CONSUMERS.note(text, "ACL SETUSER … +client|list, or run this as a user who may")
+        text = "this Redis user may not list other clients (CLIENT LIST); no entry has disappeared so far"
+        yield _CONSUMERS.note(text, "ACL SETUSER … +client|list, or run this command with a Redis user that may")
     else:
-        yield _CONSUMERS.ok("none is connected, and no entry has disappeared")
+        yield _CONSUMERS.ok("no other consumer is connected, and no entry has disappeared")
 
 
 def _evidence(stolen: int, missing: int) -> str:

@@ -60,14 +60,14 @@ def _run(subject: str, run: Run, done: queue.SimpleQueue[tuple[str, list[Finding
     try:
         findings = list(run())
     except Exception as error:  # the failure of one check must not hide the results of the others
-        text = f"it failed ({type(error).__name__}: {error})"
+        text = f"the check failed ({type(error).__name__}: {error})"
         findings = [Check(subject, _ITSELF).problem(text, "this is a bug: please report it")]
     done.put((subject, findings))
 
 
 def _late(subject: str, seconds: float) -> Finding:
-    fix = "check that the file systems and services that it needs respond"
-    return Check(subject, _ITSELF).problem(f"it did not end within {seconds:g} s", fix)
+    fix = "check that the file systems and servers that this check uses answer"
+    return Check(subject, _ITSELF).problem(f"the check did not end within {seconds:g} s", fix)
 
 
 CHECK_TIMEOUT = 20.0  # seconds

@@ -45,14 +45,14 @@ def judge_running(running: RunningInfo, *, version: str, store_url: str, now: fl
         yield _QUARANTINE.warning(text, "supervisor status; supervisor why TASK_ID explains each")
     yield _judge_deaths(status, now)
     if status.store.url != store_url:
-        text = f"it uses {status.store.url}, but these settings name {store_url}"
+        text = f"the supervisor uses {status.store.url}, but these settings name {store_url}"
         yield _STORE.warning(text, "give this command the settings of the service (--config, --redis-url, REDIS_URL)")
 
 
 def _judge_version(status: SupervisorStatus, version: str) -> Finding:
     if status.version != version:
-        text = f"it runs version {status.version}, but this command is version {version}"
-        return _SOCKET.warning(text, "restart it: supervisor stop, then supervisor start")
+        text = f"the supervisor runs version {status.version}, but this command is version {version}"
+        return _SOCKET.warning(text, "restart the supervisor: supervisor stop, then supervisor start")
     return _SOCKET.ok(f"version {status.version}, pid {status.pid}, {status.state}")
 
 
@@ -62,10 +62,10 @@ def _judge_status(status: SupervisorStatus) -> Iterator[Finding]:
             yield _STATE.problem(f"{word}: {cause}", "supervisor status; the log shows the first error")
     silent = [f"{process.kind} {process.slot}" for process in status.processes if process.silent > SILENT]
     if silent:
-        yield _STATE.warning(f"silent: {', '.join(silent)}", "kill -USR1 their pids: they log their stacks")
+        yield _STATE.warning(f"silent: {', '.join(silent)}", "kill -USR1 PID has such a process log its stacks")
     if status.state == "running" and status.ready < status.target:
         text = f"{status.ready} of {status.target} workers are ready"
-        yield _STATE.warning(text, "supervisor status shows why the others died")
+        yield _STATE.warning(text, "supervisor status shows why the other workers died")
     elif not (status.degraded or status.breaker or silent):
         yield _STATE.ok(f"{status.ready} of {status.target} workers are ready")
 
@@ -148,16 +148,16 @@ def judge_unit(unit: UnitInfo, drain_timeout: float) -> Iterator[Finding]:
 
 def _judge_state(check: Check, values: Mapping[str, str]) -> Iterator[Finding]:
     if values.get("UnitFileState") not in ("enabled", "enabled-runtime", "static", "linked", "alias", "indirect"):
-        text = f"it is {values.get('UnitFileState') or 'not enabled'}: it does not start at boot"
+        text = f"the unit is {values.get('UnitFileState') or 'not enabled'}: the service does not start at boot"
         yield check.note(text, f"systemctl enable {check.look}")
     if values.get("ActiveState") == "failed":
-        text = f"it has failed ({values.get('Result', '')})"
+        text = f"the service has failed ({values.get('Result', '')})"
         yield check.problem(text, f"journalctl -u {check.look}; then systemctl start {check.look}")
 
 
 def _judge_properties(check: Check, values: Mapping[str, str], drain_timeout: float) -> Iterator[Finding]:
     if values.get("Type") not in ("notify", "notify-reload"):
-        text = f"Type={values.get('Type')}: systemd cannot see when it is ready or that it drains"
+        text = f"Type={values.get('Type')}: systemd does not learn when the service is ready or drains"
         yield check.warning(text, "set Type=notify")
     if values.get("KillMode") != "mixed":
         text = f"KillMode={values.get('KillMode')}: on a stop systemd signals the workers as well as their parent"
@@ -171,7 +171,7 @@ def _judge_properties(check: Check, values: Mapping[str, str], drain_timeout: fl
     if not span(values.get("WatchdogUSec", "0")):
         yield check.note("no WatchdogSec: a supervisor that hangs is not restarted", "set WatchdogSec=30")
     if values.get("User") in ("", "root", None) and values.get("DynamicUser") != "yes":
-        yield check.warning("it runs as root", "set User= to a user of its own")
+        yield check.warning("the service runs as root", "set User= to a user for this service alone")
 
 
 def span(text: str) -> float:

@@ -58,7 +58,7 @@ def judge_queue(queue: QueueInfo, lease: float) -> Iterator[Finding]:
         yield _judge_quiet(order, queue.now_ms)
     for schedule in queue.undeclared:
         owner = f"of application {schedule.owner} " if schedule.owner else ""
-        text = f"it was declared in code, but no live worker {owner}declares it any more; it still fires"
+        text = f"code has declared this schedule, but no live worker {owner}declares it any more; it still fires"
         yield Check("queue", f"schedule {schedule.schedule_id}").warning(text, schedule.remedy)
 
 
@@ -69,7 +69,7 @@ def _judge_epoch(queue: QueueInfo) -> Finding:
         return _EPOCH.ok("no steward has noticed a loss of data")
     text = f"Redis came back empty {ago:.0f} s ago: its tasks are lost ({counted(queue.lost, 'task')} known)"
     return _EPOCH.problem(
-        text, "let producers submit again the tasks that they still know; set appendonly yes in redis.conf"
+        text, "have producers submit again the tasks that they still know; set appendonly yes in redis.conf"
     )
 
 
@@ -101,7 +101,7 @@ def _judge_service(lane: LaneState) -> Iterator[Finding]:
     """Report tasks that wait in a lane that no live worker serves, or for a handler that no live worker has."""
     check = Check("queue", f"workers of lane {lane.name}")
     if lane.waiting and not lane.workers:
-        text = f"no live worker serves it, and {counted(lane.waiting, 'task waits', 'tasks wait')} in it"
+        text = f"no live worker serves the lane, and {counted(lane.waiting, 'task waits', 'tasks wait')} in it"
         yield check.warning(text, f"supervisor start --lanes {lane.name}, or add it to --lanes of a running supervisor")
         return
     for name, count in lane.missing.items():
@@ -109,7 +109,7 @@ def _judge_service(lane: LaneState) -> Iterator[Finding]:
         tasks = counted(count, "task waits", "tasks wait")
         text = f"none of its {counted(lane.workers, 'live worker')} has {wanted}; {tasks} for it"
         yield Check("queue", f"{wanted} in lane {lane.name}").warning(
-            text, "start workers that register it: the tasks fail after --unknown-handler-timeout"
+            text, "start workers that have this handler: the tasks fail after --unknown-handler-timeout"
         )
     if lane.workers:
         kinds = dict.fromkeys("in order" if each.weight is None else str(each.weight) for each in lane.served)

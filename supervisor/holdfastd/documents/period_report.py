@@ -15,7 +15,7 @@ STEPS = 60  # the most steps into which `course` divides the period
 
 
 class PercentilesDocument(TypedDict):
-    """Seconds. `samples`: the number of durations they are of."""
+    """Percentiles of durations, in seconds. `samples`: the number of durations."""
 
     samples: int
     mean: float
@@ -42,7 +42,7 @@ class FiguresDocument(TypedDict):
 
 
 class ComparedDocument(FiguresDocument):
-    """The figures of one name; `before`: those of the period before, null if it had none."""
+    """The figures of one handler, one lane, or all tasks. `before`: those of the period before, null if it had none."""
 
     name: str
     before: FiguresDocument | None

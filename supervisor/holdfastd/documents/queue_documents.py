@@ -22,7 +22,8 @@ from holdfastd.documents.printed_times import Moment, document_of, moment, utc
 
 
 class LimitDocument(TypedDict):
-    """`value`: in force, empty for none; `asked` by an operator; `told` by the settings of a `host`."""
+    """A limit. `value`: the one that applies, empty if there is none. `asked`: as an operator has set it. `told`: as
+    the settings of `host` set it."""
 
     asked: str
     told: str
@@ -126,7 +127,7 @@ def _all(lane: LaneState, text: Callable[[ServedLane], str]) -> str:
 
 
 class QuietDocument(TypedDict):
-    """An order in force. `host`: null for all; `word`: quiet or halt."""
+    """An order to claim no tasks, which applies now. `host`: null for all hosts. `word`: quiet or halt."""
 
     host: str | None
     word: str
@@ -136,7 +137,7 @@ class QuietDocument(TypedDict):
 
 
 class OrderDocument(TypedDict):
-    """The answer to an order. `workers`: the number that it is for."""
+    """The answer to an order. `workers`: the number of workers to which it applies."""
 
     host: str | None
     word: str
@@ -316,7 +317,7 @@ class UnreadableDocument(TypedDict):
 
 
 class EventDocument(TypedDict):
-    """An event. `id`: of the task or worker."""
+    """An event. `id`: the id of the task or worker."""
 
     at: Moment | None
     position: str

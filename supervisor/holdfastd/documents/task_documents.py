@@ -207,8 +207,8 @@ def batch_document(record: BatchRecord) -> BatchDocument:
 class BulkDocument(TypedDict):
     """A change of many tasks. `filter`: in the form of the address of the page of tasks, empty for all tasks.
     `searched`, `changed`: numbers of tasks so far. `refused`: tasks that it could not change. `moved`: tasks that were
-    found and left the filter before their turn. `pass_number`: it makes passes until one changes nothing. `told`: the
-    time of its last report."""
+    found, but no longer fitted the filter at their turn. `pass_number`: the change makes passes over the tasks until a
+    pass changes nothing. `told`: the time of its last report."""
 
     change_id: str
     verb: BulkVerb

@@ -179,8 +179,8 @@ class DataFolder:
         writer = EngineVersion.recorded(line)
         if writer is None:
             raise StoreLaunchError(
-                f"{self._engine_file} holds {line[:80]!r}, expected like 'valkey 9.1.2': "
-                "write the engine of the data into it, or remove it to let the server try",
+                f"{self._engine_file} contains {line[:80]!r}, but must have the form 'valkey 9.1.2': "
+                "write the engine of the data into this file, or remove it to let the server try",
                 Exit.CONFIG,
             )
         return writer

@@ -75,8 +75,8 @@ def remarks(settings: Settings) -> Iterator[str]:
     own = of(project)
     if state == own.state and not service_folders.holds_data(state) and (left := former(project)):
         yield (
-            f"this project seems to be {left.project.path}, which is gone, renamed; its data is in {left.state}: "
-            f"`supervisor store move --from '{left.project.path}' --set-aside`, while no supervisor runs, adopts it"
+            f"this project seems to be the renamed {left.project.path}, whose data is in {left.state}: "
+            f"`supervisor store move --from '{left.project.path}' --set-aside`, while no supervisor runs, moves it here"
         )
 
 
@@ -116,7 +116,7 @@ def steps(source: ProjectData, target: ProjectData, *, set_aside: bool) -> Itera
         if service_folders.holds_data(target.state):
             if not set_aside:
                 raise DataMoveError(
-                    f"{target.project.path} has data of its own in {here}: --set-aside keeps it beside the other",
+                    f"{target.project.path} has data of its own in {here}: with --set-aside that data is renamed",
                     Exit.FAILED,
                 )
             aside = _free_name(target.state)
