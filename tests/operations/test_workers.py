@@ -49,7 +49,7 @@ async def test_a_pool_is_scaled_in_the_same_way_by_a_command_and_a_page(short_pa
                 assert "workers: '0' is not allowed: use a whole number from 1 to 10000" in said.refusal
                 assert (said.note.change, said.note.is_refused) == (SCALE_WORKERS.name, True)
             said = await FACES["form"](cli, here, Case(WRITE_STACKS, "nobody", (), ("", "{}")))
-            assert "worker nobody is not, or no more, of the supervisor of this host" in said.refusal
+            assert "the supervisor of this host has no worker nobody" in said.refusal
             assert (said.note.change, said.note.subject, said.note.is_refused) == (WRITE_STACKS.name, "nobody", True)
 
 
