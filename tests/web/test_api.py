@@ -469,7 +469,7 @@ async def test_of_a_list_that_was_refused_in_part_the_rest_is_accepted(redis_set
         body = [{"text": "other", "task_id": "one"}, {"text": "b", "task_id": "two"}]
         detail = problem(await submit(here, body), 409)["detail"]
         assert isinstance(detail, str)
-        assert detail.startswith("1 of 2 tasks were refused, and the others accepted; the first: message ")
+        assert detail.startswith("1 of 2 tasks were refused, and the others accepted; the first refusal: message ")
         assert (await here.manager.get_task("two")).state is State.SUBMITTED
 
 

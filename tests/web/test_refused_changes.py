@@ -158,7 +158,11 @@ async def test_what_another_site_asks_for(redis_settings: RedisSettings) -> None
         for path in ("/lanes/pause", "/api/v1/tasks/t/cancel", "/a2a"):
             for client in (here.browser, here.program):
                 assert (await client.post(path, headers={"sec-fetch-site": "cross-site"})).status_code == 403
-                assert await notes.refused() == (path[1:], "", "another site asks for this change: it is refused")
+                assert await notes.refused() == (
+                    path[1:],
+                    "",
+                    "the change was refused: a page of another site asked for it",
+                )
 
 
 async def test_what_does_not_fit(redis_settings: RedisSettings) -> None:

@@ -78,7 +78,7 @@ async def test_a_form_under_the_id_of_another_task_is_refused(redis_settings: Re
     [
         ({"arg.region": "", "arg.lines": "[]"}, "region: is missing"),
         ({"arg.region": "mars", "arg.lines": "[]"}, "one of 'eu', 'us' is expected"),
-        ({"arg.region": "eu", "arg.lines": "[{"}, "this is no JSON"),
+        ({"arg.region": "eu", "arg.lines": "[{"}, "this is not JSON"),
         ({"arg.region": "eu", "arg.lines": '[{"sku": "a", "count": 0}]'}, "lines[0].count: at least 1"),
         ({"arg.region": "eu", "arg.lines": "[]", "arg.copies": "many"}, "copies: a whole number is expected"),
         ({"arg.region": "eu", "arg.lines": "[]", "arg.copies": SCRIPT}, "copies: a whole number is expected"),

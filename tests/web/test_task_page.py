@@ -104,7 +104,7 @@ async def test_a_message_that_is_no_json_comes_back_as_it_was_typed(redis_settin
         await here.manager.run_task("hello", task_id="t")
         await here.manager.pause_task("t")
         for text, json_too, says in (
-            ('{"a": ', "1", "no JSON"),
+            ('{"a": ', "1", "not JSON"),
             ("  ", "", "is empty"),
             ("null", "1", "is null"),
             (f"[NaN, {SCRIPT}", "1", "JSON has no NaN"),

@@ -47,7 +47,7 @@ async def test_workers_of_another_host_have_the_commands_to_type(redis_settings:
         answer = await here.change("/workers/stacks", worker="w-1")
         assert (answer.status_code, "no supervisor of this host" in answer.text) == (409, True)
         answer = await here.change("/workers/scale", host="elsewhere", workers="2")
-        assert (answer.status_code, "supervisor scale 2, there" in answer.text) == (409, True)
+        assert (answer.status_code, "run supervisor scale 2 there" in answer.text) == (409, True)
         for wrong in (SCRIPT, "0", "10001", "9" * 5000):
             assert (await here.change("/workers/scale", host="elsewhere", workers=wrong)).status_code == 400
 

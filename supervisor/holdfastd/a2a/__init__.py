@@ -1,1 +1,1 @@
-"""The agent protocol A2A: tasks and changes as clients see them, in the words of 1.0 and 0.3. No I/O."""
+"""The agent protocol A2A: tasks and changes as clients see them, in the forms of A2A 1.0 and 0.3. No I/O."""

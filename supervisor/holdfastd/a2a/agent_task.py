@@ -1,6 +1,7 @@
-"""A task as clients of an agent see it, and the changes that a stream tells of, in no version's words.
+"""A task as clients of the A2A agent see it, and the changes of a task that a stream sends.
 
-Parts are those that handlers get: {"kind": "text", "text": …}, {"kind": "data", "data": …} and
+These values are the same for all versions of A2A. Parts have the form in which handlers get them:
+{"kind": "text", "text": …}, {"kind": "data", "data": …} and
 {"kind": "file", "file": {"bytes" (base64) or "uri": …, "name": …, "mime_type": …}}.
 """
 
@@ -18,10 +19,10 @@ from holdfast.core.task_states import TERMINAL, State
 from holdfast_config import addresses
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 
-# Push settings: where clients want notifications of a task. They are kept beside the task, and the steward sends
-# notifications like webhooks.
+# Push settings: the URLs at which clients want notifications of a task. The store keeps them beside the task. The
+# steward sends the notifications like webhooks.
 
-MOST = 10  # of one task
+MOST = 10  # push settings of one task
 LONGEST = 1000  # characters of an id, a token, credentials
 
 _PLAIN = re.compile(r"[\x20-\x7e]*")
@@ -29,8 +30,11 @@ _SCHEME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{0,50}")
 
 
 class PushTarget(msgspec.Struct, frozen=True):
-    """Sent with `X-A2A-Notification-Token: token` and, if it has a scheme, `Authorization: scheme credentials`, in the
-    words of `version`."""
+    """Push settings of a task: the URL at which a client wants notifications, and their headers.
+
+    `token`: sent as `X-A2A-Notification-Token`. `scheme`, `credentials`: sent as `Authorization: scheme credentials`.
+    `version`: the version of A2A in which the body of a notification is written.
+    """
 
     target_id: str
     url: str
@@ -50,13 +54,13 @@ class PushTarget(msgspec.Struct, frozen=True):
 
 
 class _KeptTargets(msgspec.Struct):
-    """Beside other applications' settings of webhooks, which have no such key."""
+    """The push settings of a task as the store keeps them. Webhook settings of other applications have no key `a2a`."""
 
     a2a: list[PushTarget] = []
 
 
 def read_targets(kept: bytes | None) -> list[PushTarget]:
-    """None for settings that another application keeps."""
+    """The push settings in a stored document; an empty list for the settings of another application."""
     try:
         return msgspec.json.decode(kept or b"{}", type=_KeptTargets).a2a
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -68,7 +72,8 @@ def spelled_targets(targets: Sequence[PushTarget]) -> bytes:
 
 
 def with_target(targets: Sequence[PushTarget], target: PushTarget) -> list[PushTarget]:
-    """With this one, in the place of one with its id. Raises RpcError for one that cannot be, or is one too many."""
+    """The settings with `target` added. It replaces settings with the same id. Raises RpcError if `target` is invalid,
+    or if the task already has MOST settings."""
     _check(target)
     others = [each for each in targets if each.target_id != target.target_id]
     if len(others) >= MOST:
@@ -86,15 +91,19 @@ def _check(target: PushTarget) -> None:
             text = f"{what} of the push notification settings: at most {LONGEST} printable ASCII characters"
             raise RpcError(RpcCode.INVALID_PARAMS, text)
     if not _SCHEME.fullmatch(target.scheme):
-        raise RpcError(RpcCode.INVALID_PARAMS, "scheme of the push notification settings: one of HTTP such as Bearer")
+        raise RpcError(
+            RpcCode.INVALID_PARAMS,
+            "scheme of the push notification settings: an HTTP scheme is expected, such as Bearer",
+        )
 
 
-AT_REST = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}  # a stream ends here
+AT_REST = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}  # the stream of a task ends in these states
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMessage:
-    """`role`: user or agent; `references`: ids of other tasks that it is about."""
+    """A message of a client or of the agent. `role`: user or agent; `references`: ids of other tasks that the message
+    is about."""
 
     message_id: str
     parts: Sequence[Part]
@@ -107,7 +116,7 @@ class AgentMessage:
 
 @dataclass(frozen=True, slots=True)
 class AgentArtifact:
-    """All that a turn of a task has brought about."""
+    """The output of one turn of a task."""
 
     artifact_id: str
     parts: Sequence[Part]
@@ -119,7 +128,8 @@ class AgentArtifact:
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """`at_ms`: when it came to this state, by the store's clock. `message`: the agent's message about it."""
+    """The state of a task. `at_ms`: when the task came to this state, by the store's clock. `message`: the agent's
+    message about this state."""
 
     state: State
     at_ms: int
@@ -128,7 +138,8 @@ class AgentStatus:
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """`position`, `run`: of the last emitted part that its artifacts hold; 0: they hold none."""
+    """A task as clients see it. `position`, `run`: those of the last emitted part in the artifacts; 0 if the artifacts
+    hold no emitted part."""
 
     task_id: str
     context_id: str
@@ -140,7 +151,7 @@ class AgentTask:
     run: int = 0
 
     def shortened(self, history_length: int | None) -> AgentTask:
-        """With the last messages of its history; None: with all."""
+        """The task with only the last `history_length` messages of its history; None: with all messages."""
         if history_length is None or history_length >= len(self.history):
             return self
         return replace(self, history=self.history[len(self.history) - history_length :])
@@ -154,14 +165,14 @@ class StatusChange:
 
     @property
     def is_last(self) -> bool:
-        """True if the stream ends with it."""
+        """True if the stream ends with this change."""
         return self.status.state in AT_REST
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactChange:
-    """`append`: these parts are added to the parts sent before; otherwise they replace them. `is_whole`: no more parts
-    follow."""
+    """New parts of an artifact. `append`: the client adds these parts to the parts sent before; otherwise these parts
+    replace them. `is_whole`: no more parts follow."""
 
     task_id: str
     context_id: str
@@ -175,7 +186,8 @@ Told = AgentTask | StatusChange | ArtifactChange
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """A message to send. `waits`: answer only when the task rests. `target`: push settings for the task."""
+    """A message that a client sends. `waits`: the client wants the answer only when the task has ended or asks for
+    input. `target`: push settings for the task."""
 
     message: AgentMessage
     waits: bool = True
@@ -185,7 +197,8 @@ class Sending:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The tasks that a list is to hold; times in milliseconds."""
+    """The filter and the page of a list of tasks. `size`: maximum number of tasks. `token`: continues an earlier list.
+    `since_ms`: only tasks whose state has changed at this Unix time or later."""
 
     context_id: str = ""
     states: Sequence[State] = ()

@@ -1,4 +1,4 @@
-"""Makes an agent's task, as clients see it, from Holdfast's record and the data beside it."""
+"""Makes the task that clients of the agent see, from the store's record of the task and the data beside it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 
 # Parts of messages and artifacts, as handlers get and return them, and files in base64.
 #
-# A handler answers with a file by returning what it would get as one, or a list of parts:
+# A handler that answers with a file returns a part in the form in which handlers get files, or a list of parts:
 #
 #     {"kind": "file", "file": {"bytes": "aGk=", "name": "hi.txt", "mime_type": "text/plain"}}     or "uri" for "bytes"
 
@@ -32,8 +32,10 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def canonical_base64(text: str) -> str | None:
-    """The text in the usual alphabet and with its padding, as every reader knows it. It may come in the alphabet of
-    URLs or without padding, as ProtoJSON allows both. None for a text that is no base64."""
+    """The same base64 in the standard alphabet and with padding; None if `text` is not base64.
+
+    A client may send the URL-safe alphabet, or leave out the padding: ProtoJSON allows both.
+    """
     known = text.translate(_URL_SAFE).rstrip("=")
     padded = known + "=" * (-len(known) % 4)
     if len(text) not in (len(known), len(padded)):
@@ -61,7 +63,8 @@ def file_of(part: Part) -> dict[str, Any] | None:
 
 
 def shown_parts(parts: Iterable[Part]) -> Iterator[Part]:
-    """The parts, with those that a handler has returned as a value in the place of the value."""
+    """The parts as clients see them. If a handler returned a part or a list of parts as its value, these parts stand in
+    the place of the value."""
     for part in parts:
         data = part.get("data") if part.get("kind") == "data" else None
         given = cast("list[object]", data) if isinstance(data, list) else [data]
@@ -88,7 +91,8 @@ def _is_part(value: object) -> bool:
 
 # The states of a task as each version of A2A names them.
 
-# Ours, 1.0, 0.3. A suspended task goes on with its next message, or when it is resumed.
+# Holdfast's state, its name in A2A 1.0, its name in A2A 0.3. A suspended task goes on with its next message, or when
+# somebody resumes it.
 STATES = (
     (State.SUBMITTED, "TASK_STATE_SUBMITTED", "submitted"),
     (State.DELAYED, "TASK_STATE_SUBMITTED", "submitted"),
@@ -107,7 +111,7 @@ NAMES_0_3 = {state: name for state, _, name in STATES}
 
 
 def states_of(name: str) -> tuple[State, ...]:
-    """The states that a name of 1.0 stands for. Raises RpcError for another name."""
+    """Holdfast's states for the name of a state in A2A 1.0. Raises RpcError for an unknown name."""
     found = tuple(state for state, known, _ in STATES if known == name)
     if not found:
         raise RpcError(
@@ -117,17 +121,17 @@ def states_of(name: str) -> tuple[State, ...]:
 
 
 def is_shown(state: State) -> bool:
-    """True if the name of this state says it all."""
+    """True if A2A 0.3 has the same name for this state. Otherwise the metadata have the state as `holdfast_state`."""
     return NAMES_0_3[state] == state
 
 
 def iso(ms: int) -> str:
-    """A moment in UTC with milliseconds."""
+    """A Unix time as ISO 8601 text in UTC, with milliseconds."""
     return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M:%S}.{ms % 1000:03}Z"
 
 
 LONG_ID = (
-    "long_message_id"  # of a message: the id that its client gave, where a message of the queue can have no such id
+    "long_message_id"  # key in a message: the id that its client gave, if the queue does not allow such a message id
 )
 _ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
 _FAILS = frozenset({State.FAILED, State.REJECTED})
@@ -135,7 +139,8 @@ _FAILS = frozenset({State.FAILED, State.REJECTED})
 
 @dataclass(frozen=True, slots=True)
 class _TurnOfTask:
-    """`result` is None if the turn has none yet, or shares that of a later message."""
+    """One turn of a task. `result` is None if the turn has no result yet, or if its messages share the result of a
+    later message."""
 
     number: int
     run: Run | None
@@ -143,7 +148,7 @@ class _TurnOfTask:
 
 
 def task_view(record: TaskRecord, about: About) -> AgentTask:
-    """The whole task. An error has only its type and message, because the traceback names paths of the server."""
+    """The whole task. An error has only a type and a message, because the traceback names paths of the server."""
     turns = list(_turns(record, about))
     context_id = about.context_id or next((each.run.context_id for each in turns if each.run), None) or record.task_id
     messages = [message for turn in turns for message in _messages(record.task_id, context_id, turn)]
@@ -171,7 +176,7 @@ def status_of(record: TaskRecord, context_id: str, result: Result | None = None)
 
 
 def read_result(document: bytes | None) -> Result:
-    """The result of a turn; parts that its handler has returned as a value are its parts."""
+    """The result of a turn. If the handler returned parts as its value, these are the parts of the result."""
     kept = kept_result(document)
     return msgspec.structs.replace(kept, parts=list(shown_parts(kept.parts)))
 
@@ -194,7 +199,8 @@ def _turns(record: TaskRecord, about: About) -> Iterator[_TurnOfTask]:
 
 
 def _messages(task_id: str, context_id: str, turn: _TurnOfTask) -> Iterator[AgentMessage]:
-    """The messages of a turn, and the question that it ended with. Its result is not here but in an artifact."""
+    """The messages of a turn, and the question that ended the turn. The result of a turn is not a message: an artifact
+    has it."""
     for index, message in enumerate(turn.run.messages if turn.run else ()):
         number = f"{task_id}.{turn.number}.{index}"
         message_id = turn.run.message_id if turn.run and index == 0 else number

@@ -8,7 +8,7 @@ from holdfast.errors import HoldfastError
 
 
 class RpcCode(IntEnum):
-    """Those of JSON-RPC, then those of A2A, which both versions share as far as 0.3 has them."""
+    """Error codes: first those of JSON-RPC, then those of A2A. A2A 1.0 and 0.3 use the same numbers."""
 
     PARSE_ERROR = -32700
     INVALID_REQUEST = -32600
@@ -25,7 +25,7 @@ class RpcCode(IntEnum):
 
 
 class RpcError(HoldfastError):
-    """`status`: that of the HTTP answer; 200 for all that the request itself is to blame for."""
+    """An error that the agent answers. `status`: the status of the HTTP answer; 200 if the request is at fault."""
 
     def __init__(self, code: RpcCode, message: str, status: int = 200) -> None:
         self.code, self.message, self.status = code, message, status

@@ -1,6 +1,6 @@
-"""A2A 0.3 on the wire: parameters as they are read, tasks and changes as they are written.
+"""A2A 0.3 on the wire: the forms in which parameters are read, and tasks and changes are written.
 
-A parameter that is null was not given: the endpoint leaves it out.
+No parameter here is null: the endpoint removes null parameters, which mean "not given".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DataPart03(msgspec.Struct, tag_field="kind", tag="data"):
 
 
 class File03(msgspec.Struct, rename="camel"):
-    """`bytes` (base64) or `uri`."""
+    """A file: either `bytes` (base64) or `uri` is given."""
 
     bytes: str | None = None
     uri: str | None = None
@@ -53,11 +53,11 @@ class File03(msgspec.Struct, rename="camel"):
 
     def __post_init__(self) -> None:
         if (self.bytes is None) == (self.uri is None):
-            raise ValueError("a file has bytes or a uri")
+            raise ValueError("a file has either bytes or a uri, not both")
         if self.bytes is not None:
             self.bytes = canonical_base64(self.bytes)
             if self.bytes is None:
-                raise ValueError("bytes of a file are no base64")
+                raise ValueError("bytes of a file are not base64")
 
 
 class FilePart03(msgspec.Struct, tag_field="kind", tag="file"):
@@ -135,7 +135,7 @@ class SendParams03(msgspec.Struct):
 
 
 class PushKey03(msgspec.Struct):
-    """Without an id of the settings the first ones of the task are meant."""
+    """The push settings that a client asks for. An empty `target_id` means the first settings of the task."""
 
     task_id: str = msgspec.field(name="id")
     target_id: str = msgspec.field(name="pushNotificationConfigId", default="")
@@ -146,12 +146,12 @@ class PushListParams03(msgspec.Struct):
 
     @property
     def page(self) -> slice:
-        """All, as 0.3 knows no pages."""
+        """All push settings of the task: A2A 0.3 has no pages."""
         return slice(None)
 
 
 def told(change: Told) -> dict[str, Any]:
-    """An item of a stream."""
+    """The task or change as an item of a stream."""
     match change:
         case AgentTask():
             return write_task(change)
@@ -181,7 +181,7 @@ def write_task(task: AgentTask) -> dict[str, Any]:
 def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
     config: dict[str, Any] = {"id": target.target_id, "url": target.url, "token": target.token}
     if target.scheme:
-        config["authentication"] = {"schemes": [target.scheme]}  # its credentials are written, and never read
+        config["authentication"] = {"schemes": [target.scheme]}  # clients can set the credentials, but not read them
     return {"taskId": task_id, "pushNotificationConfig": {name: value for name, value in config.items() if value}}
 
 
@@ -211,7 +211,8 @@ def _artifact(artifact: AgentArtifact) -> dict[str, Any]:
 
 
 def _part(part: Part) -> dict[str, Any]:
-    """Data that is no object is an object with the key `result`, as 0.3 knows objects alone."""
+    """The part in the form of A2A 0.3. Data that is no JSON object becomes the object `{"result": data}`, because 0.3
+    allows only objects."""
     metadata = {"metadata": part["metadata"]} if part.get("metadata") else {}
     if (file := file_of(part)) is not None:
         renamed = {"mimeType" if name == "mime_type" else name: value for name, value in file.items()}

@@ -1,4 +1,4 @@
-"""A2A 1.0 on the wire: parameters as they are read, tasks and changes as they are written."""
+"""A2A 1.0 on the wire: the forms in which parameters are read, and tasks and changes are written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNSPECIFIED = "TASK_STATE_UNSPECIFIED"
 
 
 class Part10(msgspec.Struct, rename="camel"):
-    """One of `text`, `raw` (base64), `url` and `data` is given."""
+    """A part of a message. Exactly one of `text`, `raw` (base64), `url` and `data` is given."""
 
     text: str | UnsetType = UNSET
     raw: str | UnsetType = UNSET
@@ -44,7 +44,7 @@ class Part10(msgspec.Struct, rename="camel"):
     def read(self) -> Part:
         given = [name for name in ("text", "raw", "url", "data") if getattr(self, name) is not UNSET]
         if len(given) > 1 and self.data is None:
-            given.remove("data")  # of a client that writes each field
+            given.remove("data")  # some clients write every field, and null for those without a value
         if len(given) != 1:
             raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: a part has exactly one of text, raw, url and data")
         part = self._content(given[0])
@@ -58,7 +58,7 @@ class Part10(msgspec.Struct, rename="camel"):
         about = {"name": self.filename, "mime_type": self.media_type}
         content = {"bytes": canonical_base64(str(self.raw))} if name == "raw" else {"uri": self.url}
         if None in content.values():
-            raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: raw of a part is no base64")
+            raise RpcError(RpcCode.INVALID_PARAMS, "message.parts: raw of a part is not base64")
         return {"kind": "file", "file": {**content, **{key: value for key, value in about.items() if value}}}
 
 
@@ -78,7 +78,7 @@ class Authentication10(msgspec.Struct):
 
 
 class PushParams10(msgspec.Struct, rename="camel"):
-    """`task_id` is empty where the settings come with a message."""
+    """Push settings that a client sends. `task_id` is empty if the settings come with a message."""
 
     url: str
     id: str = ""
@@ -152,7 +152,8 @@ class PushKey10(msgspec.Struct, rename="camel"):
 
 
 class PushListParams10(msgspec.Struct, rename="camel"):
-    """`page_size` 0 or none: all, of which there are few."""
+    """The page of push settings that a client asks for. Without `page_size`, or with 0, the page has all of them: a
+    task has at most 10."""
 
     task_id: str
     page_size: Annotated[int, Meta(ge=0, le=100)] | None = None
@@ -165,7 +166,7 @@ class PushListParams10(msgspec.Struct, rename="camel"):
 
 
 class NoParams(msgspec.Struct):
-    """Of a method without parameters."""
+    """The parameters of a method that takes none."""
 
 
 def sent(task: AgentTask) -> dict[str, Any]:
@@ -174,7 +175,7 @@ def sent(task: AgentTask) -> dict[str, Any]:
 
 
 def told(change: Told) -> dict[str, Any]:
-    """An item of a stream."""
+    """The task or change as an item of a stream."""
     match change:
         case AgentTask():
             return {"task": write_task(change)}
@@ -204,7 +205,7 @@ def write_task(task: AgentTask) -> dict[str, Any]:
 
 
 def write_page(tasks: list[AgentTask], token: str, size: int, total: int, *, with_artifacts: bool) -> dict[str, Any]:
-    """The result of ListTasks; artifacts are there where they were asked for, although there may be none."""
+    """The result of ListTasks. If the client asked for artifacts, every task has the field, even without artifacts."""
     written = [write_task(task) | ({"artifacts": _artifacts(task)} if with_artifacts else {}) for task in tasks]
     return {"tasks": written, "nextPageToken": token, "pageSize": size, "totalSize": total}
 
@@ -212,7 +213,7 @@ def write_page(tasks: list[AgentTask], token: str, size: int, total: int, *, wit
 def write_target(task_id: str, target: PushTarget) -> dict[str, Any]:
     fields: dict[str, Any] = {"id": target.target_id, "taskId": task_id, "url": target.url, "token": target.token}
     if target.scheme:
-        fields["authentication"] = {"scheme": target.scheme}  # its credentials are written, and never read
+        fields["authentication"] = {"scheme": target.scheme}  # clients can set the credentials, but not read them
     return {name: value for name, value in fields.items() if value}
 
 
@@ -222,9 +223,9 @@ def write_targets(task_id: str, targets: list[PushTarget], page: slice) -> dict[
 
 
 def offset_of(token: str) -> int:
-    """The place that a token of a list names. Raises RpcError."""
+    """The offset that a page token stands for; 0 for an empty token. Raises RpcError."""
     if token and not (token.isascii() and token.isdecimal() and len(token) < 10):
-        raise RpcError(RpcCode.INVALID_PARAMS, "in pageToken the nextPageToken of the page before is expected")
+        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
     return int(token or 0)
 
 

@@ -1,1 +1,1 @@
-"""The acts of an operator, each defined once: commands, forms, routes and tools are made of them."""
+"""The acts of an operator, each defined once. Commands, forms, routes and tools are made from these definitions."""

@@ -4,9 +4,9 @@
 
 Rule 1: A face (command, form, route, tool) reads its input into the arguments, and shows the answer. It checks nothing.
 Rule 2: The function checks everything that the types of its arguments cannot express. It answers with a document.
-Rule 3: Each change is noted in Activity once, under the name of its act: when it was made, and when it was refused.
+Rule 3: Activity gets one entry for each change, under the name of the act, whether the change was made or refused.
 
-Warning: an act may be repeated, because its answer may be lost. Calling its function twice must do no harm.
+Warning: callers may repeat an act, because an answer can get lost. Calling the function twice must do no harm.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ Reason = Annotated[str, Meta(max_length=1000, description="Reason, kept with wha
 
 
 class Purged(TypedDict):
-    """The number of dead letters or entries."""
+    """The number of deleted dead letters, or of deleted unreadable entries."""
 
     purged: int
 
 
-CHANGING = frozenset({Role.OPERATOR})  # the roles of those who may change a queue
+CHANGING = frozenset({Role.OPERATOR})  # the roles of users who may change a queue
 
 
 class Face(StrEnum):
-    """The place where an operator asks, in the words of reasons."""
+    """The interface through which an operator asks for a change. The value is the wording in the reason of a change."""
 
     COMMAND = "on the command line"
     WEB = "on the web"
@@ -61,7 +61,7 @@ class Face(StrEnum):
 
 
 def operator_name() -> str:
-    """The user and host of this process."""
+    """The user and host of this process: `ann@web1`."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in a container
@@ -71,7 +71,7 @@ def operator_name() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator who asks: the name in Activity, the address or host of the request, and the face."""
+    """An operator who asks for a change. `name`: as Activity shows it. `origin`: address or host of the request."""
 
     name: str
     origin: str
@@ -85,18 +85,21 @@ class Operator:
 
 
 def left_alone(_: BulkChange) -> None:
-    """Nobody here carries it out: some seconds later it counts as interrupted, and anybody may go on with it."""
+    """Do nothing with a change of many tasks. Some seconds later the change counts as interrupted, and any process may
+    go on with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """The surroundings of an act's function: the store, the settings, the operator. The function may change `asked`,
-    its entry in Activity. `retries`: for calls that do not pass the manager; None: one attempt.
+    """The surroundings of an act's function: the store, the settings, the operator.
 
-    For acts in steps: `seconds`: the act answers after this time, and does the rest when it is asked for again; None:
-    it answers when all is done. `on_step`: is told how much is done by now. `begun`: has this process carry out a
-    change of many tasks. `shown`: a filter of tasks without what it hides. `folder`: of the supervisor that is meant;
-    None: the one of this host that serves the queue."""
+    `asked`: the change as Activity will show it; the function may set fields of it. `retries`: for calls of the store
+    that do not go through the manager; None: one attempt. `seconds`: an act in steps answers after this time, and does
+    the rest when it is called again; None: it answers when all is done. `on_step`: called with the number of items done
+    so far. `begun`: called with a change of many tasks that this process is to carry out. `shown`: returns the text of
+    a task filter without secrets. `folder`: that of the supervisor to change; None: the supervisor of this host that
+    serves the queue.
+    """
 
     store: Store
     manager: TaskManager
@@ -111,22 +114,24 @@ class Doing:
     folder: Path | None = None
 
     async def call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The answer of a method of the store; the call is retried while the store is away."""
+        """Call a method of the store and return its answer. The call is retried while the store is away."""
         if self.retries is None:
             return await method(*args, **kwargs)
         return await self.retries.call(method, *args, **kwargs)
 
     def reason(self, verb: str, given: str) -> str:
-        """The text that is kept with the change: `the bank is closed (paused by ann over the API, from 10.0.0.7)`."""
+        """The reason that the store keeps: `the bank is closed (paused by ann over the API, from 10.0.0.7)`."""
         by = f"{verb} by {self.operator.by}"
         return check_reason(f"{given.strip()} ({by})" if given.strip() else by)
 
 
 @dataclass(frozen=True, slots=True)
 class Act(Generic[A, R]):
-    """`name`: in Activity. `subject`: the argument that names the changed thing. `roles`: of the users who may ask for
-    it; whoever may use the command line may, too. The function's docstring is the help of the command and the summary
-    of the route."""
+    """An act of an operator. `name`: its name in Activity. `subject`: the argument that names the changed thing.
+    `roles`: the roles of dashboard users who may ask for the act; users of the command line may always.
+
+    The function's docstring is the help of the command and the summary of the route.
+    """
 
     name: str
     arguments: type[A]
@@ -143,7 +148,7 @@ class Act(Generic[A, R]):
         return msgspec.structs.fields(self.arguments)
 
     def read_texts(self, texts: Mapping[str, object]) -> A:
-        """The arguments from texts of a form or a command line. Raises InvalidArgumentError."""
+        """The arguments, read from the texts of a form or a command line. Raises InvalidArgumentError."""
         return read_texts(texts, self.arguments)
 
     def subject_of(self, values: Mapping[str, Any]) -> str:
@@ -152,5 +157,5 @@ class Act(Generic[A, R]):
         return found if isinstance(found, str) else ""
 
     async def carry_out(self, doing: Doing, given: A) -> R:
-        """The answer of the function."""
+        """Call the function and return its answer."""
         return await self.function(doing, given)

@@ -1,6 +1,6 @@
-"""Acts of the clients of an agent: they send messages, and say where they want to be told of a task.
+"""Acts of the A2A agent's clients: send messages, and set or remove the push settings of a task.
 
-A first message submits a task. The same message of the same client is the same task, however often it is sent.
+A client's first message submits a task. If the client sends the same message again, no second task is made.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class SendAgentMessage(msgspec.Struct, frozen=True):
-    """A message of a client, and where it wants to be told of the task. `trace`: the span that it calls in."""
+    """A client's message. `trace`: the span in which the client calls. `target`: push settings for the task."""
 
     message: AgentMessage
     trace: ProducerTrace
@@ -52,7 +52,7 @@ class RemoveTarget(msgspec.Struct, frozen=True):
 
 
 async def begin_agent_task(doing: Doing, given: SendAgentMessage) -> str:
-    """Submit the task that a first message makes; the answer is its id."""
+    """Submit the task of a client's first message; the answer is the id of the task."""
     message, settings, retries = given.message, doing.settings, doing.manager.retries
     task_id = task_id_of(message, settings.queue_name, doing.operator.name)
     name, _ = call_of([{"parts": message.parts}])
@@ -61,7 +61,7 @@ async def begin_agent_task(doing: Doing, given: SendAgentMessage) -> str:
     one = submission_of(given, task_id, lane, settings.max_message_bytes, given.target)
     if given.target:
         await _keep_target(doing, task_id, given.target)  # the task may end as soon as it is submitted
-    # Its context takes no task that has ended, as this one may have as soon as it is submitted.
+    # Before the submission: a context takes no task that has ended, and this task may end as soon as it is submitted.
     await retries.call(doing.store.note, task_id, message.context_id or task_id, "", b"{}")
     raise_refusals([one], await doing.manager.submit([one]))
     doing.asked.subject = task_id
@@ -69,12 +69,12 @@ async def begin_agent_task(doing: Doing, given: SendAgentMessage) -> str:
 
 
 async def continue_agent_task(doing: Doing, given: SendAgentMessage) -> str:
-    """Send one more message to a task; the answer is its id."""
+    """Send one more message to a task; the answer is the id of the task."""
     message, settings = given.message, doing.settings
     record = await doing.manager.get_task(known_id(message.task_id))
     context_id = task_view(record, await doing.store.about(record.task_id)).context_id
     if message.context_id not in ("", context_id):
-        raise InvalidTaskError(f"contextId: task {record.task_id} is of another context")
+        raise InvalidTaskError(f"contextId: task {record.task_id} belongs to another context")
     if given.target:
         await set_target(doing, SetTarget(record.task_id, given.target))
     of_task = msgspec.structs.replace(given, message=replace(message, context_id=context_id))
@@ -85,7 +85,7 @@ async def continue_agent_task(doing: Doing, given: SendAgentMessage) -> str:
 
 
 async def set_target(doing: Doing, given: SetTarget) -> PushTarget:
-    """Set where a client is told of a task. Without an id they have that of the task."""
+    """Set push settings of a task. Settings without an id get the id of the task."""
     task_id = (await doing.manager.get_task(known_id(given.task_id))).task_id
     before = read_targets(await doing.store.push(task_id))
     kept = await _keep_target(doing, task_id, given.target)
@@ -94,11 +94,11 @@ async def set_target(doing: Doing, given: SetTarget) -> PushTarget:
 
 
 async def remove_target(doing: Doing, given: RemoveTarget) -> None:
-    """Remove push settings of a task; if there are none with this id, nothing happens."""
+    """Remove push settings of a task. Nothing happens if the task has no settings with this id."""
     task_id = (await doing.manager.get_task(known_id(given.task_id))).task_id
     before = read_targets(await doing.store.push(task_id))
     rest = [each for each in before if each.target_id != given.target_id]
-    # First: a notice for a URL without settings goes out as a webhook.
+    # The webhook goes first: the steward would send a notification without push settings as an ordinary webhook.
     await _set_webhook(doing, task_id, before, rest)
     if rest:
         await doing.store.add(task_id, push=spelled_targets(rest))
@@ -107,7 +107,7 @@ async def remove_target(doing: Doing, given: RemoveTarget) -> None:
 
 
 def known_id(task_id: str) -> str:
-    """Raises RpcError for an id that no task can have."""
+    """The id, unchanged. Raises RpcError for an id that no task can have."""
     if not task_id:
         raise RpcError(RpcCode.INVALID_PARAMS, "id: the id of a task is expected")
     if not is_task_id(task_id):
@@ -116,7 +116,8 @@ def known_id(task_id: str) -> str:
 
 
 def task_id_of(message: AgentMessage, queue: str, who: str) -> str:
-    """The id of the task that a first message makes: the same message of the same client is the same task."""
+    """The id of the task that a client's first message submits. The same message of the same client gives the same
+    id."""
     return keyed_id(queue, "\0".join(("a2a", who, message.context_id, message.message_id)))
 
 
@@ -148,12 +149,12 @@ def _check(message: AgentMessage) -> None:
             raise InvalidTaskError(f"{what}: a text of 1 to {LONGEST_ID} characters is expected")
         check_json(what, value)
     if message.role != "user":
-        raise InvalidTaskError("role: a client sends messages of the user")
+        raise InvalidTaskError("role: a client can only send messages with the role of the user")
     if not message.parts:
         raise InvalidTaskError("parts: a message has at least one part")
     for task_id in message.references:
         if not is_task_id(task_id):
-            raise InvalidTaskError(f"referenceTaskIds: {task_id[:80]!a} is no id of a task")
+            raise InvalidTaskError(f"referenceTaskIds: {task_id[:80]!a} is not the id of a task")
 
 
 def _encoded(message: AgentMessage) -> bytes:
@@ -173,7 +174,7 @@ def _encoded(message: AgentMessage) -> bytes:
 
 
 async def _keep_target(doing: Doing, task_id: str, target: PushTarget) -> PushTarget:
-    """Keep it beside a task that may not be submitted yet; its submission has the URL as its webhook."""
+    """Store push settings beside a task, which may not be submitted yet. The submission has the URL as its webhook."""
     known = target if target.target_id else msgspec.structs.replace(target, target_id=task_id)
     kept = with_target(read_targets(await doing.store.push(task_id)), known)
     await doing.store.add(task_id, push=spelled_targets(kept))
@@ -181,8 +182,8 @@ async def _keep_target(doing: Doing, task_id: str, target: PushTarget) -> PushTa
 
 
 async def _set_webhook(doing: Doing, task_id: str, before: list[PushTarget], now: list[PushTarget]) -> None:
-    """A task with push settings also has a webhook, the URL of the first, so that its end and its questions are
-    notified. If its producer gave it one, that one is called, too."""
+    """Make the URL of the first push settings a webhook of the task. So the steward sends the end and the questions of
+    the task. A webhook of the task's producer is called, too."""
     old, new = (targets[0].url if targets else "" for targets in (before, now))
     if old != new:
         await doing.store.set_webhook_of_task(task_id, old, new)

@@ -16,8 +16,8 @@ from holdfastd.documents.task_documents import BatchDocument, batch_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.known import meant
 
-STEP = 50  # tasks that are canceled at once: a millisecond or two of the store
-LATEST = 1000  # batches among which a misspelt id is looked for
+STEP = 50  # tasks that one call of the store cancels: a millisecond or two of the store's time
+LATEST = 1000  # newest batches that are compared with an unknown id, for a suggestion
 
 Batch = Annotated[str, Meta(description="Id of the batch.", extra_json_schema={"pattern": f"^{BATCH_ID.pattern}$"})]
 
@@ -36,19 +36,20 @@ class CancelBatch(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class SealedBatch(BatchDocument):
-    """`sealed_now`: false for a batch that was sealed before."""
+    """The batch. `sealed_now`: false if the batch was sealed before."""
 
     sealed_now: bool
 
 
 class CanceledBatch(BatchDocument):
-    """`canceled_now`: the tasks that this call has canceled. Ask again while tasks of a canceled batch are open."""
+    """The batch. `canceled_now`: the number of tasks that this call has canceled. Call again while tasks of a canceled
+    batch are open."""
 
     canceled_now: int
 
 
 async def seal_batch(doing: Doing, given: SealBatch) -> SealedBatch:
-    """Seal a batch whose producer is gone: it takes no more tasks, and ends when those that it has have ended."""
+    """Seal a batch whose producer is gone: it takes no more tasks, and ends when all its tasks have ended."""
     await doing.call(known_batch, doing.store, given.batch)
     word = await doing.call(doing.store.seal_batch, given.batch)
     record = await doing.call(known_batch, doing.store, given.batch)
@@ -67,7 +68,7 @@ async def cancel_batch(doing: Doing, given: CancelBatch) -> CanceledBatch:
 
 
 async def known_batch(store: Store, batch_id: str) -> BatchRecord:
-    """Raises UnknownBatchError, with the ids that are near."""
+    """The record of a batch. Raises UnknownBatchError, which suggests similar ids."""
     record = await store.batch(check_batch_id(batch_id))
     if record is None:
         latest = {each.batch_id for each in (await store.batches(LATEST)).batches}

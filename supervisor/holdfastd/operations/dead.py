@@ -1,4 +1,4 @@
-"""Acts on dead letters, the tasks that failed for good. To retry one is an act on a task."""
+"""Acts on dead letters, the tasks that failed for good. The act that retries one of them is `tasks.RETRY_TASK`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfastd.operations.tasks import ChosenTask, ReasonedTask, RemovedTask, Re
 
 PAGE = 100  # dead letters read or deleted at once
 
-Age = Annotated[float, Meta(ge=0, description="Only tasks that failed longer ago: seconds.")]
+Age = Annotated[float, Meta(ge=0, description="Only tasks that failed longer ago than this many seconds.")]
 
 
 class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -28,13 +28,14 @@ class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RetryAllDead(RemoveAllDead, forbid_unknown_fields=True, frozen=True):
-    """The filter of the dead letters, and why they run again."""
+    """The filter of the dead letters to retry, and the reason."""
 
     reason: Reason = ""
 
 
 class RetriedDead(TypedDict):
-    """`refused`: a sentence for each dead letter that does not run again, by its id."""
+    """`retried`: the dead letters that run again. `refused`: for every other one, by its id, a sentence that says why
+    not."""
 
     retried: list[RetriedTask]
     refused: dict[str, str]
@@ -68,7 +69,7 @@ async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> Purged:
 
 
 async def _chosen(doing: Doing, given: RemoveAllDead) -> list[str]:
-    """The ids, all found before the first is changed: changes would shift the pages."""
+    """The ids of the chosen dead letters. All are read before the first is changed: a change would shift the pages."""
     before_ms = None
     if given.older is not None:
         before_ms = await doing.call(doing.store.clock_ms) - round(given.older * 1000)
@@ -76,7 +77,8 @@ async def _chosen(doing: Doing, given: RemoveAllDead) -> list[str]:
 
 
 async def dead_letters(manager: TaskManager, name: str | None, before_ms: int | None) -> AsyncIterator[TaskRecord]:
-    """Newest first, page by page."""
+    """Read dead letters page by page, newest first. `name`: only this handler; `before_ms`: only tasks that failed
+    before this Unix time."""
     cursor = ""
     while True:
         page = await manager.dead_letters(PAGE, cursor, before_ms)

@@ -1,4 +1,4 @@
-"""The meaning of errors to each face: the exit status of a command, the status of an HTTP answer, the agent's code.
+"""For each error: the exit status of a command, the status of an HTTP answer, and the JSON-RPC code of the agent.
 
 MEANINGS is the only table. The first row that fits an error counts, so a class stands above its bases.
 """
@@ -19,7 +19,7 @@ class NotFoundError(errors.HoldfastError):
 
 
 class UnknownNameError(NotFoundError):
-    """Nobody knows a lane, handler or host of this name."""
+    """No lane, handler or host with this name is known."""
 
 
 class NotPossibleError(errors.HoldfastError):
@@ -28,7 +28,8 @@ class NotPossibleError(errors.HoldfastError):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """`exit`: of a command; `status`: of an HTTP answer; `code`: of an answer in JSON-RPC."""
+    """The answer to an error. `exit`: exit status of a command; `status`: that of an HTTP answer; `code`: that of a
+    JSON-RPC answer."""
 
     exit: Exit
     status: int
@@ -36,7 +37,7 @@ class Meaning:
 
     @property
     def rpc_status(self) -> int:
-        """The status of an HTTP answer in JSON-RPC: 200 for all that the request itself is to blame for."""
+        """The HTTP status of a JSON-RPC answer: 200 if the request is at fault."""
         return self.status if self.status >= 500 else 200
 
 
@@ -79,5 +80,5 @@ MEANINGS: tuple[tuple[type[Exception], Meaning], ...] = (
 
 
 def meaning_of(error: BaseException) -> Meaning:
-    """The meaning of the error to each face; BUG for an error that nobody raises on purpose."""
+    """The answer to this error; BUG for an error that Holdfast does not raise on purpose."""
     return next((meaning for kind, meaning in MEANINGS if isinstance(error, kind)), BUG)

@@ -1,4 +1,4 @@
-"""Acts on hosts: orders to claim no more tasks, and their end."""
+"""Acts on hosts: order a host to claim no more tasks, and end such an order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfastd.operations.reading import InvalidArgumentError
 
 LONGEST_NAME = 255
 
-# The null stands inside: `none` as a text is the name of a host, and never all hosts.
+# None stands inside Annotated, so the text `none` is the name of a host, and never means all hosts.
 Host = Annotated[str | None, Meta(description="Name of the host. Default: all hosts.")]
 
 
@@ -32,8 +32,8 @@ class OrderHosts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ReleaseHosts(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The host that is to claim tasks again. Null ends the order to all hosts: a host that got one by its name keeps
-    it."""
+    """The host that is to claim tasks again. Null ends the order to all hosts; an order to one host by its name
+    remains."""
 
     host: Host = None
 
@@ -84,7 +84,8 @@ async def _release(
 
 
 async def _known_host(doing: Doing, name: str | None, create: bool = False) -> str:
-    """The host as the store and Activity name it."""
+    """The host's name in the store and in Activity; None gives the name for all hosts. Raises InvalidArgumentError,
+    UnknownNameError."""
     if name is None:
         doing.asked.subject = ALL_HOSTS
         return ALL_HOSTS

@@ -1,4 +1,4 @@
-"""Refuses names that nobody knows: a misspelt name would look like a change that was made."""
+"""Refuses unknown names of lanes, handlers and hosts: a change of a misspelt name would seem to have worked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 3  # names that an error suggests
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:
-    """Raises UnknownNameError, which names similar ones."""
+    """Check that the name is known. Raises UnknownNameError, which suggests similar names."""
     if name in known:
         return
     near = meant(name, known)

@@ -23,13 +23,27 @@ BOUNDS = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBou
 
 Lane = Annotated[str, Meta(description="Name of the lane.")]
 Handler = Annotated[str, Meta(description="Name of the handler.")]
-Running = Annotated[int, Meta(ge=1, le=MOST, description="Tasks of the lane that run at once.")]
-PerKey = Annotated[int, Meta(ge=1, le=MOST, description="Of these, tasks with the same concurrency key.")]
-Rate = Annotated[str, Meta(max_length=50, description="Starts in a time: 10/s, 100/m, 20/10s.", examples=["100/m"])]
-Burst = Annotated[int, Meta(ge=1, le=MOST, description="With a rate: starts at once after idle time.")]
+Running = Annotated[int, Meta(ge=1, le=MOST, description="Maximum number of tasks of the lane that run at once.")]
+PerKey = Annotated[
+    int, Meta(ge=1, le=MOST, description="Maximum number of running tasks with the same concurrency key.")
+]
+Rate = Annotated[
+    str,
+    Meta(
+        max_length=50,
+        description="Maximum number of tasks that start in a time: 10/s, 100/m, 20/10s.",
+        examples=["100/m"],
+    ),
+]
+Burst = Annotated[
+    int, Meta(ge=1, le=MOST, description="With a rate: maximum number of tasks that start at once after an idle time.")
+]
 
 
-Resets = Annotated[list[Literal["running", "per_key", "rate"]], Meta(description="Limits that the settings say again.")]
+Resets = Annotated[
+    list[Literal["running", "per_key", "rate"]],
+    Meta(description="Limits to remove that operators have set; those of the settings apply again."),
+]
 
 
 class ChangedSubject(TypedDict):
@@ -54,9 +68,12 @@ class ChosenLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class LimitLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Limits over all hosts; null: no limit. A limit that is not given stays unchanged. `running`: tasks that run at
-    once; `per_key`: of these, tasks of one concurrency key; `rate`: starts in a time, `burst` at once after idle time.
-    `reset`: limits that operators have set and that the settings say again."""
+    """Limits of a lane over all hosts; null: no limit. A limit that is not given stays unchanged.
+
+    `running`: maximum of running tasks; `per_key`: maximum of running tasks with the same concurrency key; `rate`:
+    maximum of task starts in a time; `burst`: maximum of task starts at once after an idle time. `reset`: limits to
+    remove that operators have set; those of the settings apply again.
+    """
 
     lane: Lane
     running: Running | UnsetType | None = UNSET
@@ -68,12 +85,16 @@ class LimitLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class LimitHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The rate of a handler over all hosts; null: none. `reset`: the settings say it again."""
+    """The rate of a handler over all hosts; null: no limit. `reset`: remove the limit that operators have set; that of
+    the settings applies again."""
 
     handler: Handler
     rate: Rate | UnsetType | None = UNSET
     burst: Burst | UnsetType = UNSET
-    reset: Annotated[list[Literal["rate"]], Meta(description="Limits that the settings say again.")] = []
+    reset: Annotated[
+        list[Literal["rate"]],
+        Meta(description="Limits to remove that operators have set; those of the settings apply again."),
+    ] = []
     create: Create = False
 
 
@@ -134,7 +155,7 @@ async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
 
 
 async def shown_lane(store: Store, settings: Settings, name: str) -> str:
-    """Raises NotFoundError, with the names that are near: the lane is only to be shown."""
+    """The name of a lane that is only shown. Raises NotFoundError, which suggests similar names."""
     lane = check_lane(name)
     known = await _known_lanes(store, settings, lane)
     if lane not in known:
@@ -143,14 +164,15 @@ async def shown_lane(store: Store, settings: Settings, name: str) -> str:
 
 
 async def check_handler_exists(store: Store, name: str) -> None:
-    """Raises NotFoundError, with the names that are near."""
+    """Check that a handler is known. Raises NotFoundError, which suggests similar names."""
     known = await _known_handlers(store)
     if name not in known:
         raise NotFoundError(f"no handler {name}; {meant(name, known)}")
 
 
 async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]:
-    """The lanes of the settings, those that hold tasks, have limits or are paused, and `asked` if workers serve it."""
+    """The lanes of the settings, and all that hold tasks, have limits or are paused; `asked`, too, if workers serve
+    it."""
     found = await store.lanes(settings.lane_names)
     (served,) = await store.service([(asked, "")])
     known = {each.name for each in found.lanes} | {settings.queue_name}
@@ -158,7 +180,8 @@ async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]
 
 
 async def known_lane(doing: Doing, name: str, create: bool = False) -> str:
-    """Raises UnknownNameError, with the names that are near, unless a new one may be meant."""
+    """The name of a lane that is changed. Unless `create` is set, raises UnknownNameError for an unknown lane; the
+    error suggests similar names."""
     lane = check_lane(name)
     if not create:
         check_known("lane", lane, await doing.call(_known_lanes, doing.store, doing.settings, lane))
@@ -184,7 +207,7 @@ async def _bound(doing: Doing, subject: str, rules: Sequence[LaneLimit]) -> Chan
 
 
 def _count(value: int | UnsetType | None) -> str | None:
-    """The value of a limit in the store; None for one that is not given."""
+    """A limit as the store writes it; None if no limit is given."""
     return None if value is UNSET else NO_BOUND if value is None else str(value)
 
 

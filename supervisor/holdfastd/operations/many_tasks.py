@@ -1,7 +1,7 @@
 """Acts on changes of many tasks: one verb for all tasks that a filter finds, carried out in steps.
 
-An act only writes down that a change begins, stops or goes on. The process that was asked carries it out:
-`Doing.begun` gives it the change.
+An act only records that a change begins, stops or goes on. The process that got the request carries the change out:
+the act hands the change to `Doing.begun`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotPossibleError
 
-ChangeId = Annotated[str, Meta(description="Id of the change, as its beginning answers it.")]
+ChangeId = Annotated[str, Meta(description="Id of the change: `change_id` in the answer that began it.")]
 Verb = Annotated[BulkVerb, Meta(description="The change.")]
 
 
 class BeginBulk(TaskFilter, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A verb, and the filter of the tasks that it changes; none: all tasks in whose state it changes something."""
+    """A verb, and the filter of the tasks to change. Without a filter: all tasks in a state that the verb can
+    change."""
 
     verb: Verb
     reason: Reason = ""
@@ -40,9 +41,10 @@ class ChosenBulk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 async def begin_bulk_change(doing: Doing, given: BeginBulk) -> BulkDocument:
-    """Cancel, retry or remove all tasks that a filter finds, in steps that are written down.
+    """Cancel, retry or remove all tasks that a filter finds, in recorded steps.
 
-    It goes on when the answer has come. Tasks that are accepted later are left alone. Ask for their number first.
+    The answer comes at once, and the change goes on after it. Tasks that are accepted later are not changed. Ask for
+    the number of tasks first.
     """
     operator = doing.operator
     reason = given.reason.strip()
@@ -64,7 +66,7 @@ async def stop_bulk_change(doing: Doing, given: ChosenBulk) -> BulkDocument:
 
 
 async def go_on_with_bulk_change(doing: Doing, given: ChosenBulk) -> BulkDocument:
-    """Go on with a change of many tasks that was stopped, or whose process is gone, from where it is."""
+    """Go on with a change of many tasks that was stopped, or whose process is gone. It begins where it stopped."""
     change = await doing.store.resume_bulk(given.change_id)
     if change is None:
         raise _refusal(given.change_id, NOT_STOPPED)
@@ -73,8 +75,8 @@ async def go_on_with_bulk_change(doing: Doing, given: ChosenBulk) -> BulkDocumen
 
 
 async def ended(store: Store, change: BulkChange) -> BulkChange:
-    """The change as the store has it, because other runs of it have counted, too. If this run has done the rest, its
-    end is noted in Activity, in the name of the one who began it."""
+    """The change as the store has it, with the counts of other processes that carried it out. If `change` is done,
+    Activity gets its end, under the name of the user who began it."""
     is_done = change.state is BulkState.DONE
     with suppress(StoreError):
         change = await store.bulk_change(change.change_id) or change

@@ -1,9 +1,9 @@
 """A change that a user asks for, from the request to its entry in Activity.
 
     async with noted(AskedChange(who, origin, keep, "tasks/cancel", task_id)) as asked:
-        …  # all that may refuse it
+        …  # everything that may refuse the change
 
-All changes of all faces pass here, so a refusal is noted, whoever refuses.
+Every change of every face goes through here, so Activity shows refused changes, too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ INTERNAL = "internal error: the log of the web process says more"
 
 @dataclass(slots=True)
 class AskedChange:
-    """A change as Activity will show it. Its function may set the subject and the outcome. `keep` stores it. `refusal`:
-    why it was not carried out, or not wholly. `lost`: why it is no change of this queue, so that it is not kept."""
+    """A change as Activity will show it. The act's function may set the subject and the outcome. `keep` stores the
+    entry. `refusal`: why the change was not carried out, or only in part. `lost`: why the change does not concern this
+    queue; Activity then gets no entry."""
 
     who: str
     origin: str
@@ -35,7 +36,7 @@ class AskedChange:
     _is_written: bool = False
 
     async def write(self) -> None:
-        """Note it now, because the answer comes much later. Later events are no part of the change."""
+        """Write the entry to Activity now, once. A function calls this if its answer comes much later."""
         activity = Activity(self.who, self.origin, self.change, self.subject, self.outcome, self.related)
         if self.change and not self.lost and not self._is_written:
             self._is_written = True
@@ -51,10 +52,9 @@ def why(error: BaseException) -> str:
 async def noted(
     asked: AskedChange, why: Callable[[Exception], str] = why, unasked: tuple[type[Exception], ...] = ()
 ) -> AsyncGenerator[AskedChange]:
-    """Note the change when it was carried out or refused. An act without a name only reads, and is not noted.
+    """Write the change to Activity when it was carried out or refused. An act without a name only reads: no entry.
 
-    `why` makes the text of a refusal. Errors of the kinds `unasked` mean that the request was incomplete, so nothing
-    was asked for.
+    `why` makes the text of a refusal. Errors of the kinds `unasked` mean that the request was incomplete: no entry.
     """
     try:
         yield asked

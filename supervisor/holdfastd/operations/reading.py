@@ -15,14 +15,14 @@ from holdfast.errors import InvalidTaskError
 
 A = TypeVar("A", bound=msgspec.Struct)
 
-NONE = "none"  # as a text: no value
+NONE = "none"  # the text that stands for no value
 EMPTY: Mapping[str, object] = MappingProxyType({})
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 
 
 class InvalidArgumentError(InvalidTaskError):
-    """An argument that does not fit. `field`: its name; empty if the whole input is wrong."""
+    """An argument is not allowed. `field`: the argument's name; empty if the whole input is wrong."""
 
     def __init__(self, detail: str, field: str = "") -> None:
         super().__init__(detail)
@@ -30,8 +30,8 @@ class InvalidArgumentError(InvalidTaskError):
 
 
 def read_texts(texts: Mapping[str, object], wanted: type[A]) -> A:
-    """The arguments from texts. Where the type wants it, `20` is read as a number and `none` as no value. Raises
-    InvalidArgumentError."""
+    """The arguments, read from texts. If the type of an argument allows it, `20` becomes a number and `none` no value.
+    Raises InvalidArgumentError."""
     fields = {field.name: field for field in msgspec.structs.fields(wanted)}
     values = {
         name: None if text == NONE and name in fields and NoneType in _kinds(fields[name].type) else text
@@ -46,7 +46,7 @@ def read_texts(texts: Mapping[str, object], wanted: type[A]) -> A:
 def misfit(
     error: msgspec.ValidationError, wanted: type[msgspec.Struct] | None = None, values: Mapping[str, object] = EMPTY
 ) -> InvalidArgumentError:
-    """The error, with the argument in front, its value and what is allowed."""
+    """The error as a sentence about one argument: its name, its value, and the allowed values."""
     text = str(error)
     place, unknown = _PLACE.search(text), _UNKNOWN.search(text)
     field = ".".join(filter(None, [place[1] if place else "", unknown[1] if unknown else ""]))

@@ -16,7 +16,7 @@ from holdfastd.documents import printed_times
 from holdfastd.operations.act import Act, Doing, Reason
 
 ScheduleId = Annotated[str, Meta(description="Id of the schedule.")]
-Owner = Annotated[str, Meta(description="Owner of the schedules. Others are left alone.")]
+Owner = Annotated[str, Meta(description="Owner of the schedules. Schedules of other owners are not changed.")]
 Time = Annotated[str, Meta(min_length=1, max_length=50, description="2030-01-31T12:00:00, or Unix seconds.")]
 
 
@@ -27,7 +27,7 @@ class ChosenSchedule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class PauseSchedule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A reason, and the time (UTC) at which the schedule is resumed; null: when it is resumed."""
+    """The schedule, a reason, and the time (UTC) at which the pause ends; null: somebody has to resume the schedule."""
 
     schedule_id: ScheduleId
     reason: Reason = ""
@@ -35,8 +35,8 @@ class PauseSchedule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class SetSchedule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The schedule, its times and its task. `after`: fires up to this time count as made; `is_new`: a schedule that
-    exists is refused."""
+    """The schedule, its times and its task. `after`: fires up to this time count as made; `is_new`: refuse if the
+    schedule exists already."""
 
     schedule_id: ScheduleId
     spec: ScheduleSpec
@@ -77,7 +77,7 @@ class ScheduleDifference(TypedDict):
 
 
 async def set_schedule(doing: Doing, given: SetSchedule) -> PutSchedule:
-    """Set or change a schedule. The same again changes nothing, but restarts a schedule that has ended."""
+    """Create or change a schedule. An equal definition changes nothing, but restarts a schedule that has ended."""
     name = check_schedule_id(given.schedule_id)
     if given.is_new and await doing.call(doing.store.schedule, name) is not None:
         raise InvalidScheduleError(f"schedule {name} exists already: edit it, or choose another id")
@@ -124,7 +124,7 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
 
 
 async def difference(schedules: Schedules, declared: OwnedSchedules) -> ScheduleDifference:
-    """The changes after which the owner has exactly these schedules. Raises InvalidScheduleError for an invalid one."""
+    """The changes that give the owner exactly these schedules. Raises InvalidScheduleError for an invalid schedule."""
     specs = declared.schedules
     await schedules.check_all(specs)
     names = {*specs, *await schedules.owned(declared.owner)}
@@ -134,7 +134,7 @@ async def difference(schedules: Schedules, declared: OwnedSchedules) -> Schedule
         name
         for name, found in records.items()
         if found.owner == declared.owner
-        and not found.declared  # by the code of an application of this name
+        and not found.declared  # not declared by the code of an application that has the owner's name
         and name not in specs
     ]
     return {

@@ -15,7 +15,7 @@ from holdfast.core.identity import first_message_id
 from holdfast.errors import InvalidTaskError
 from holdfastd.operations.act import Act, Doing
 
-MOST_TASKS = 1000  # of one request
+MOST_TASKS = 1000  # tasks in one request
 
 TaskSpecs = Annotated[list[TaskSpec], Meta(min_length=1, max_length=MOST_TASKS)]
 
@@ -27,8 +27,8 @@ class SubmitTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class TaskReceipt(TypedDict):
-    """`answer`: new; duplicate, as it was submitted before; or, for a task that another producer has made, turn or
-    pending: this is one more message for it."""
+    """`answer`: new; duplicate (the task was submitted before); turn or pending (another producer made the task, and
+    the submission is one more message for it)."""
 
     task_id: str
     answer: str
@@ -42,7 +42,9 @@ async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
     doing.asked.subject = subject_of([each.task_id for each in receipts])
     errors = [error for one, receipt in zip(batch, receipts, strict=True) if (error := refusal(one, receipt))]
     if errors and len(specs) > 1:
-        text = f"{len(errors)} of {len(specs)} tasks were refused, and the others accepted; the first: {errors[0]}"
+        text = (
+            f"{len(errors)} of {len(specs)} tasks were refused, and the others accepted; the first refusal: {errors[0]}"
+        )
         raise type(errors[0])(text)
     if errors:
         raise errors[0]
@@ -50,7 +52,8 @@ async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
 
 
 def subject_of(task_ids: Sequence[str], count: int | None = None) -> str:
-    """The tasks as Activity names them: `a1`, `a1 and 7 more`. `count`: all, of which some ids are known."""
+    """The tasks as Activity names them: `a1`, `a1 and 7 more`. `count`: the number of tasks if `task_ids` has only
+    some."""
     others = (len(task_ids) if count is None else count) - 1
     return f"{task_ids[0]} and {others} more" if task_ids and others > 0 else "".join(task_ids[:1])
 

@@ -1,4 +1,4 @@
-"""Acts on tasks. A dead letter is a task as well: to retry it is RETRY_TASK."""
+"""Acts on tasks. RETRY_TASK also retries a dead letter, which is a task as well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfastd.operations.act import Act, Doing, Reason
 OPEN = frozenset(State) - TERMINAL
 
 TaskId = Annotated[str, Meta(description="Id of the task.", extra_json_schema={"pattern": f"^{TASK_ID.pattern}$"})]
-# The null of these stands inside, so a message may say `none`.
+# None stands inside Annotated, so a message may have the text `none`.
 Text = Annotated[str | None, Meta(description="Message for the task: an answer or further input.")]
 Data = Annotated[Any, Meta(description="JSON value, as the message or a part of it.")]
 MessageId = Annotated[
@@ -61,24 +61,25 @@ class ResumeTask(SendMessage, forbid_unknown_fields=True, frozen=True):
 
 
 class CleanTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The filter of the ended tasks to delete. `older`: the time since their end."""
+    """The filter of the ended tasks to delete. `older`: least number of seconds since the end of a task."""
 
     state: Annotated[list[State], Meta(description="Only tasks in this final state.")] = []
-    older: Annotated[float, Meta(ge=0, description="Only tasks that ended at least this long ago: seconds.")] = 0.0
+    older: Annotated[float, Meta(ge=0, description="Only tasks that ended at least this many seconds ago.")] = 0.0
     lane: OfLane = None
     name: OfHandler = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of tasks, the latest first.")] | None = None
 
 
 class TaskState(TypedDict):
-    """The state of a task afterwards."""
+    """The state of a task after the change."""
 
     task_id: str
     state: State
 
 
 class RetriedTask(TypedDict):
-    """`answer`: new, again (it was retried before) or due (it waited for its time); `runs_as`: the task that runs."""
+    """`answer`: new, again (the task was retried before) or due (the task was delayed, and runs now). `runs_as`: the id
+    of the task that runs."""
 
     task_id: str
     answer: Retried
@@ -91,7 +92,7 @@ class RemovedTask(TypedDict):
 
 
 class CleanedTasks(TypedDict):
-    """The number of tasks."""
+    """The number of deleted tasks."""
 
     removed: int
 
@@ -151,20 +152,20 @@ async def clean_tasks(doing: Doing, given: CleanTasks) -> CleanedTasks:
 
 
 def _has_message(given: SendMessage) -> bool:
-    """Raises InvalidTaskError for a text that says nothing, as a form with an empty field has it."""
+    """True if a message is given. Raises InvalidTaskError for an empty text, as an empty field of a form sends it."""
     if given.text is not None and not given.text.strip():
         raise InvalidTaskError("text: the message is empty; write a text, or resume the task without one")
     return given.text is not None or given.data is not None
 
 
 async def _send(doing: Doing, given: SendMessage) -> TaskState:
-    """The answer may be any state: a worker may have read the message and ended the task."""
+    """Send the message. The answer may be any state: a worker may have read the message and ended the task already."""
     state = await doing.manager.resume_task(given.task_id, given.text, data=given.data, message_id=given.message_id)
     return {"task_id": given.task_id, "state": state}
 
 
 def _changed(task_id: str, state: State, wanted: Collection[State] = OPEN) -> TaskState:
-    """Raises TaskEndedError for a task that had ended before."""
+    """The answer of an act. Raises TaskEndedError if the task ended before the act."""
     if state not in wanted:
         raise TaskEndedError(f"task {task_id} has ended before: it is {state}")
     return {"task_id": task_id, "state": state}

@@ -13,8 +13,8 @@ from holdfastd.operations.errors import NotFoundError, NotPossibleError
 
 STEP = 100  # entries that are deleted at once
 
-Address = Annotated[str, Meta(description="Address of the entry, as the list has it.")]
-Age = Annotated[float, Meta(ge=0, description="Only entries that were set aside longer ago: seconds.")]
+Address = Annotated[str, Meta(description="Address of the entry, as the list shows it.")]
+Age = Annotated[float, Meta(ge=0, description="Only entries that were set aside longer ago than this many seconds.")]
 
 
 class ChosenEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -24,13 +24,13 @@ class ChosenEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RemoveAllUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The age of the entries to delete."""
+    """The age of the entries to delete, in seconds."""
 
     older: Age = 0.0
 
 
 class UnreadableAnswer(TypedDict):
-    """`answer`: back, in its lane; or removed."""
+    """`answer`: back (the entry is in its lane again) or removed."""
 
     address: str
     answer: str

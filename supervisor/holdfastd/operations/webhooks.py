@@ -10,7 +10,7 @@ from msgspec import Meta
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotFoundError
 
-Webhook = Annotated[str, Meta(description="Name of the webhook, as the list has it.")]
+Webhook = Annotated[str, Meta(description="Name of the webhook, as the list shows it.")]
 
 
 class RetryWebhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -27,21 +27,21 @@ class GiveUpWebhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class WebhookAnswer(TypedDict):
-    """`answer`: due, which is tried now; or given-up."""
+    """`answer`: due (the steward tries the webhook now) or given-up."""
 
     webhook: str
     answer: str
 
 
 async def retry_webhook(doing: Doing, given: RetryWebhook) -> WebhookAnswer:
-    """Try a webhook that waits now."""
+    """Try a waiting webhook now."""
     if not await doing.call(doing.store.notice_now, given.webhook):
         raise _missing(given.webhook)
     return {"webhook": given.webhook, "answer": "due"}
 
 
 async def give_up_webhook(doing: Doing, given: GiveUpWebhook) -> WebhookAnswer:
-    """Give a webhook that waits up: it is not delivered."""
+    """Give up a waiting webhook: it is not delivered."""
     reason = doing.reason("given up", given.reason)
     if not await doing.call(doing.store.notice_done, given.webhook, reason):
         raise _missing(given.webhook)

@@ -1,4 +1,4 @@
-"""Acts on a whole queue: clear it, delete it, put back what lost workers hold. Only the command line has them."""
+"""Acts on a whole queue: clear it, delete it, put back tasks of lost workers. Only the command line has these acts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ClearQueue(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ObliterateQueue(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The queue is deleted even while workers are registered, if `force` says so."""
+    """`force`: delete the queue even while workers are registered."""
 
     force: Annotated[
         bool, Meta(description="Delete while workers are registered, too; results of their running tasks are lost.")
@@ -43,13 +43,13 @@ class RecoverTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Cleared(TypedDict):
-    """The number of tasks."""
+    """The number of canceled tasks."""
 
     cleared: int
 
 
 class Deleted(TypedDict):
-    """The number of keys."""
+    """The number of deleted keys."""
 
     deleted: int
 
@@ -70,7 +70,7 @@ async def clear_queue(doing: Doing, given: ClearQueue) -> Cleared:
 async def obliterate_queue(doing: Doing, given: ObliterateQueue) -> Deleted:
     """Delete all data of this queue: tasks in every state, lanes, schedules, dead letters and history.
 
-    Activity then has one entry: who has deleted it.
+    Activity then has one entry: it names who deleted the queue.
     """
     doing.asked.subject = doing.settings.queue_name
     return {"deleted": await doing.manager.obliterate_queue(force=given.force, on_step=doing.on_step)}
@@ -92,7 +92,7 @@ async def recover_tasks(doing: Doing, given: RecoverTasks) -> Recovered:
             doing.store.strays, cursor, PAGE, round(silence * 1000), put_back=put_back, max_crashes=runs
         )
         found |= {stray.task_id: stray for stray in page.found}
-        read += PAGE  # about as many: the store says no number
+        read += PAGE  # an estimate: the store does not say how many keys it read
         if doing.on_step:
             doing.on_step(read)
         if not (cursor := page.cursor):

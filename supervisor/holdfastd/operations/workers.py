@@ -1,4 +1,4 @@
-"""Acts on the supervisor of this host: its number of workers, and the stacks of one."""
+"""Acts on the supervisor of this host: set its number of workers, and write the thread stacks of a worker."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Workers = Annotated[int, Meta(ge=1, le=MOST_WORKERS, description="Number of work
 
 
 class ScaleWorkers(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The number of workers, and the host that is meant; null: this one."""
+    """The number of workers, and the host that gets it; null: this host."""
 
     workers: Workers
     host: str | None = None
 
 
 class WriteStacks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The incarnation of the worker."""
+    """`worker`: the incarnation of the worker."""
 
     worker: str
 
@@ -42,7 +42,7 @@ async def scale_workers(doing: Doing, given: ScaleWorkers) -> ScaledPool:
     here = socket.gethostname()
     if given.host not in (None, here):
         raise ControlError(
-            f"host {shown(given.host)} is not the one of this dashboard, {here!r}: supervisor scale {given.workers}, "
+            f"host {shown(given.host)} is not the host of this dashboard, {here!r}: run supervisor scale {given.workers} "
             "there"
         )
     doing.asked.subject, supervisor = here, LocalSupervisor(doing.settings, doing.folder)
@@ -52,7 +52,7 @@ async def scale_workers(doing: Doing, given: ScaleWorkers) -> ScaledPool:
 
 
 async def write_stacks(doing: Doing, given: WriteStacks) -> None:
-    """Have a worker of this host write the stacks of its threads."""
+    """Make a worker of this host write the stacks of its threads."""
     await LocalSupervisor(doing.settings).write_stacks(given.worker)
 
 

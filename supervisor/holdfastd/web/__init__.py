@@ -1,1 +1,1 @@
-"""The dashboard and the HTTP API of a queue: one process that reads the store and asks it for changes."""
+"""The dashboard, the HTTP API and the A2A agent of a queue. One process serves all three."""

@@ -1,4 +1,4 @@
-"""The ASGI application: its pages, what each may change, and the guard in front of them."""
+"""The ASGI application of the web process: pages, changes, API, agent, and the guard in front of them."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from holdfastd.web.queue.queue_access import QueueAccess, RefusalBound
 from holdfastd.web.rendering import page
 from holdfastd.web.views.frame import frame_of
 
-# Answers to requests that fail: a page for a browser, a document for a program, with one sentence that says why.
+# Answers to requests that fail: a browser gets a page, a program gets a document. Both have one sentence that says why.
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """The answer to an HTTPException: its status and sentence."""
+    """The answer to an HTTPException, with its status and its text."""
     assert isinstance(error, HTTPException)
     answer = _answer(request, error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
@@ -111,7 +111,7 @@ STREAMS = (Route("/events/stream", live.events), Route("/events/changes", live.c
 
 
 def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, proxy: Proxy | None = None) -> Starlette:
-    """The pages of this queue for these accounts, and for the users of the proxy."""
+    """The web application of this queue for these accounts, and for the users whom the proxy names."""
     visitors = Visitors(accounts, SessionCookies(accounts), OpenSessions(access), proxy or Proxy())
     login, problems, reports = LoginPage(visitors), CurrentProblems(access), PeriodReports(access)
     app = Starlette(
@@ -142,7 +142,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
 
 
 def framed(endpoint: Endpoint) -> Endpoint:
-    """The page with what stands around every page."""
+    """The endpoint of a page, which first reads the frame that every page shows: menu, counts and problems."""
 
     async def shown(request: Request) -> Response:
         state = request.app.state
@@ -153,7 +153,7 @@ def framed(endpoint: Endpoint) -> Endpoint:
 
 
 def changing(endpoint: Endpoint) -> Endpoint:
-    """The change, after which the next page reads anew what is wrong and what waits."""
+    """The endpoint of a change. After the change, the next page reads the problems and the counts anew."""
 
     async def changed(request: Request) -> Response:
         state = request.app.state

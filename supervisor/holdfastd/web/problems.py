@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from starlette.responses import JSONResponse
 
-API = "/api/"  # paths below it are answered so
+API = "/api/"  # errors on paths that begin so are answered as problem documents
 RETRY_AFTER = "1"  # seconds
 
 
@@ -18,7 +18,8 @@ class ProblemResponse(JSONResponse):
 def problem(
     status: int, detail: str, kind: str = "", field: str = "", headers: Mapping[str, str] | None = None
 ) -> ProblemResponse:
-    """`kind`: of the error, where its status alone does not say enough; `field`: the one to mend."""
+    """A problem document. `kind`: the kind of the error, if the status does not say enough. `field`: the wrong input
+    field."""
     content = {
         "type": f"urn:holdfast:{kind}" if kind else "about:blank",
         "title": kind.replace("-", " ").capitalize() if kind else HTTPStatus(status).phrase,

@@ -30,7 +30,7 @@ from holdfastd.web.views.frame import MENU, state_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
-PAYLOAD = 20_000  # characters of one that a page shows, unless all is asked for
+PAYLOAD = 20_000  # characters of a payload that a page shows, unless the user asks for all
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 CLAIM = re.compile(r"\b1:([0-9a-f]{8})[0-9a-f]{24}:(\d+)")  # incarnation and request, under which a worker holds a task
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -40,7 +40,8 @@ RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
 
 def page(request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
-    """A page of this template; `visitor`, `queue`, `menu` and `path` are known in each."""
+    """The page that this template makes of the values. Every template also knows `visitor`, `queue`, `menu`, `path` and
+    the other names below."""
     known = {
         "visitor": request.scope.get("visitor"),
         "queue": queue_of(request).queue,
@@ -55,7 +56,8 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
 
 @cache
 def environment(redaction: Redaction) -> Environment:
-    """`redacted` is for texts that may hold secrets: reasons, errors, raw entries; `pretty` for payloads."""
+    """The template engine with its filters. `redacted` removes secrets from texts: reasons, errors, raw entries.
+    `pretty` prints payloads, also without secrets."""
     found = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -79,17 +81,17 @@ def environment(redaction: Redaction) -> Environment:
 
 
 def event_words(detail: str) -> str:
-    """The detail of an event without what programs alone read in it; `live.js` does the same."""
+    """The detail of an event in words: claims and turns are written for people. `live.js` does the same."""
     return TURN.sub(r"\1, turn \2: ", CLAIM.sub(r"worker \1, request \2", detail))
 
 
 def when(ms: int | None) -> str:
-    """A moment by its distance from now, exact in UTC on hover. A script of the page keeps it true."""
+    """A time as its distance from now, with the exact UTC time on hover. A script of the page updates the distance."""
     return _time(ms, _distance(ms / 1000 - time.time())) if ms else NONE
 
 
 def exactly(ms: int | None) -> str:
-    """A moment in UTC, which a script of the page says in the reader's zone."""
+    """A time in UTC. A script of the page converts it to the reader's time zone."""
     return _time(ms, "") if ms else NONE
 
 
@@ -103,7 +105,7 @@ def _time(ms: int, words: str) -> str:
 
 
 def _distance(seconds: float) -> str:
-    """How far a moment is: `4 min ago`, `in 2 h`."""
+    """The distance of a time from now, in words: `4 min ago`, `in 2 h`. `seconds` is negative for the past."""
     for length, unit in DISTANCES:
         if abs(seconds) >= length:
             words = f"{abs(seconds) / length:.0f} {unit}"
@@ -112,25 +114,25 @@ def _distance(seconds: float) -> str:
 
 
 def moments(text: str) -> str:
-    """A text with the moments in it as `exactly` has them."""
-    parts = MOMENT.split(text)  # each second one is a moment
+    """The text with each time in it marked up by `exactly`."""
+    parts = MOMENT.split(text)  # every second part is a time
     return Markup("").join(_moment(part) if place % 2 else part for place, part in enumerate(parts))
 
 
 def _moment(text: str) -> str:
     try:
         return exactly(round(datetime.fromisoformat(text).timestamp() * 1000))
-    except ValueError:  # such as 2026-02-30, which somebody wrote
+    except ValueError:  # a day that does not exist, such as 2026-02-30
         return text
 
 
 def ago(ms: float) -> str:
-    """A length of time before now."""
+    """A length of time in milliseconds, as a distance before now: `5 min ago`."""
     return f"{seconds(ms / 1000)} ago" if ms >= 1000 else "now"
 
 
 def seconds(value: float | None) -> str:
-    """A length of time in words."""
+    """A length of time in seconds, in words."""
     return NONE if value is None else fine_duration(value)
 
 
@@ -145,12 +147,12 @@ def bytes_(value: float | None) -> str:
 
 
 def raw(content: bytes) -> str:
-    """Bytes as a text: what is not printable is escaped, line ends are kept."""
+    """Bytes as text. Unprintable characters are escaped, line ends are kept."""
     return escape(content.decode("utf-8", "backslashreplace"), keep="\n")
 
 
 def rate(value: float) -> str:
-    """A number a second; of seldom ones a minute, or an hour."""
+    """A rate, given per second, in words: `12/s`. A small rate is written per minute or per hour."""
     length, unit = next(((length, unit) for length, unit in RATES if value * length >= 0.1 or not value), RATES[-1])
     each = value * length
     return f"{each:.0f}/{unit}" if each >= 10 or not each else f"{each:.2g}/{unit}"
@@ -161,22 +163,22 @@ def short(text: str, most: int = 80) -> str:
 
 
 def brief_id(task_id: str) -> str:
-    """An id as rows of a table have it: of a UUID its first eight characters."""
+    """A short form of an id for a table: the first eight characters of a UUID, at most 28 of another id."""
     return task_id[:8] if UUID.fullmatch(task_id) else short(task_id, 28)
 
 
 def beginning(text: str, *, is_whole: bool = False) -> str:
-    """The part of a payload that a page shows."""
+    """The beginning of a payload that a page shows; the whole payload if `is_whole`."""
     return text if is_whole else text[:PAYLOAD]
 
 
 def dotted(name: str) -> str:
-    """A name that may be broken behind its dots."""
+    """A name that a browser may wrap after its dots."""
     return Markup(".<wbr>").join(name.split("."))
 
 
 def _plain(value: object) -> object:
-    """The value of plain types; one that is nested too deeply as it is, for the redaction to cut."""
+    """The value in plain types. A value that is nested too deeply stays as it is; the redaction cuts it."""
     try:
         return msgspec.to_builtins(value)
     except RecursionError:
@@ -184,14 +186,14 @@ def _plain(value: object) -> object:
 
 
 def pretty(value: object) -> str:
-    """A JSON value on several lines; a text as it is."""
+    """A JSON value, indented on several lines; a text stays as it is."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def query_with(query: Mapping[str, Any], **changed: object) -> str:
-    """The query of an address with some of its values changed; None or empty: without it."""
+    """The query of a URL with changed values: `?state=failed&limit=50`. A value that is None or empty is left out."""
     merged = {**query, **changed}
     kept = {name: value for name, value in merged.items() if value not in (None, "")}
     return f"?{urlencode(kept)}" if kept else "?"

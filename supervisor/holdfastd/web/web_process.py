@@ -1,4 +1,4 @@
-"""The web process: its connections, its server, and its run from the fork to the exit status."""
+"""The web process: its connections, its server, and its life from the fork to the exit status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
 from holdfastd.web.queue.queue_access import QueueAccess
 
-# One connection to a browser or a program, with bounds on the time for which it may hold up the process.
+# A connection from a browser or a program, with limits on the time for which a slow client may keep it.
 
 _COMING = (h11.IDLE, h11.SEND_BODY)
 _NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
@@ -43,11 +43,11 @@ _NOT_ANSWERED = (h11.IDLE, h11.SEND_RESPONSE)
 class PageConnection(H11Protocol):
     """Closes the connection of a client that sends a request slowly, or does not read its answer.
 
-    It also closes a connection that must give way to others: see OpenConnections.
+    It also closes a connection that OpenConnections chooses when too many are open.
     """
 
     request_within = 20.0  # seconds from the beginning of a connection, or of a later request, to the request's end
-    read_within = 30.0  # seconds for which a client may read nothing while an answer waits
+    read_within = 30.0  # seconds for which a client may read nothing while the process has data to send
 
     _request: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
@@ -60,7 +60,7 @@ class PageConnection(H11Protocol):
         super().connection_made(transport)
         self._place.end = transport.abort
         self._begin_request()
-        if self._place.is_over:  # it gave way just now
+        if self._place.is_over:  # OpenConnections has closed it already
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -84,7 +84,8 @@ class PageConnection(H11Protocol):
         self._places.answering(self._place)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that is broken, unless its answer has begun. What runs for it is told that nobody waits."""
+        """Answer a broken request with 400, unless its answer has begun. The application learns that the client is
+        gone."""
         if self.conn.our_state in _NOT_ANSWERED:
             super().send_400_response(msg)
         else:
@@ -94,7 +95,7 @@ class PageConnection(H11Protocol):
             self.cycle.message_event.set()
 
     def _should_upgrade(self) -> bool:
-        return False  # there are no web sockets: whoever asks for one is answered as any
+        return False  # there are no web sockets: a request for one gets an ordinary answer
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -115,7 +116,7 @@ class PageConnection(H11Protocol):
 
 
 def _without(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """Cancels a timer; there is none then."""
+    """Cancel a timer; the answer is None, the value of a field without a timer."""
     if timer is not None:
         timer.cancel()
     return None
@@ -123,16 +124,16 @@ def _without(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
 
 # Serves the application on a socket until it is told to stop.
 
-SHORT = SubmitRetries(attempts=2, seconds=1.0)  # a page says that the store is away, and asks again by itself
-GRACE = 2  # seconds for requests that run when the process is to end
-HEAD_BYTES = 32_768  # of a request's line and headers
+SHORT = SubmitRetries(attempts=2, seconds=1.0)  # short: a page says that the store is away, and reloads by itself
+GRACE = 2  # seconds that running requests get when the process is to end
+HEAD_BYTES = 32_768  # maximum length of a request's line and headers
 HANDSHAKE = 20.0  # seconds for TLS
 GOODBYE = 5.0  # seconds for the end of TLS: many clients do not answer it
 KEEP_ALIVE = 30  # seconds for which a connection without a request is kept: longer than a page waits to ask again
 
 
 class PageServer(Server):
-    """A server whose connections count from their accept, and that leaves the signals of the process alone."""
+    """An HTTP server that counts a connection from its accept on, and sets no signal handlers."""
 
     def __init__(self, config: Config, connections: OpenConnections, connection: type[PageConnection]) -> None:
         super().__init__(config)
@@ -157,8 +158,8 @@ class PageServer(Server):
 
 
 async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event, on_ready: Callable[[], None]) -> None:
-    """Serve pages until `stop` is set. The store may be away, also at the start. `on_ready` is called once, when
-    nothing of the process itself can go wrong any more."""
+    """Serve pages until `stop` is set. The store may be away, also at the start. `on_ready` is called once, when the
+    server is set up."""
     async with open_store(settings.redis, settings.postgres) as store:
         limit = settings.max_message_bytes
         manager = TaskManager(store, queue=settings.queue_name, max_message_bytes=limit, retries=SHORT)
@@ -178,7 +179,7 @@ async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event
 
 
 def server_of(app: Starlette, settings: Settings, connection: type[PageConnection] = PageConnection) -> PageServer:
-    """A server of this application, with the bounds on what a connection may cost."""
+    """A server of this application, with limits on the size of requests and on the time of connections."""
     trusted = parse_proxy(settings.web_trust_proxy) if settings.web_trust_proxy else None
     connections = OpenConnections.bounded(trusted)
     config = Config(
@@ -206,7 +207,7 @@ _log = structlog.get_logger("holdfast.web")
 
 
 def run(settings: Settings, listener: socket.socket | None, channel: socket.socket) -> int:
-    """Serve until told to leave, or until the parent is gone; returns the exit status."""
+    """Serve until the parent sends `Leave` or is gone; the answer is the exit status."""
     assert listener is not None
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
@@ -246,7 +247,7 @@ async def _heed_parent(link: ParentLink, stop: asyncio.Event) -> ChildExit:
 
 
 async def _report(link: ParentLink, ready: asyncio.Event) -> None:
-    """Report ready and then heartbeats. Connections wait in the socket's queue until the application takes them."""
+    """Send `Ready` to the parent, then heartbeats. Earlier connections wait in the queue of the listening socket."""
     await ready.wait()
     link.send(Ready())
     while True:

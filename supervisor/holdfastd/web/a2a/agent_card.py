@@ -1,7 +1,7 @@
-"""The agent card: what this agent is and how to talk to it, for clients of 1.0 and 0.3.
+"""The agent card: a document that tells clients of A2A 1.0 and 0.3 what the agent can do and how to call it.
 
-The public card is for everybody. The extended one, for who has logged in, also has the handlers beyond the first
-hundred and the arguments of each.
+Everybody may read the public card. The extended card is for clients that have logged in. It also has the handlers
+beyond the first hundred, and the arguments of all handlers.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 PATH = "/a2a"
 EXTENDED_PATH = f"{PATH}/v1/card"
-CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")  # the second is that of earlier clients
+CARD_PATHS = (
+    "/.well-known/agent-card.json",
+    "/.well-known/agent.json",
+)  # clients of older A2A versions read the second
 INPUT = ["text/plain", "application/json", "application/octet-stream"]
 OUTPUT = ["text/plain", "application/json"]
 ARGUMENTS = "urn:holdfast:arguments"  # the extension that has the arguments of handlers
 
 PATIENCE = 2.0  # seconds for which a card waits for the store
-MOST_CARDS = 100  # whose times are kept
-MOST_SKILLS = 100  # of the public card
+MOST_CARDS = 100  # cards whose first times are kept
+MOST_SKILLS = 100  # skills on the public card
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 async def agent_card(request: Request) -> Response:
-    """The public card, which needs no login: of the version that is asked for, else of both."""
+    """The public card, which needs no login, for the A2A version in the request. Without a version it is for both."""
     access = queue_of(request)
     version = ".".join(request.headers.get("a2a-version", "").split(".")[:2])
     handlers = (await handlers_of(access))[:MOST_SKILLS]
@@ -53,7 +56,8 @@ async def agent_card(request: Request) -> Response:
 
 
 async def extended_agent_card(request: Request) -> Response:
-    """The extended card at the address that 0.3 has for it beside the method. The guard lets in who has logged in."""
+    """The extended card, at the URL that A2A 0.3 defines. The method agent/getAuthenticatedExtendedCard returns it,
+    too. The guard refuses clients that have not logged in."""
     document = _encode(await extended_card(queue_of(request), str(request.base_url), "0.3"))
     return Response(document, media_type="application/json")
 
@@ -64,8 +68,8 @@ async def extended_card(access: QueueAccess, base_url: str, version: str) -> dic
 
 
 def _seen(request: Request, tag: str) -> float:
-    """When this process first made this card. A card changes with the handlers, and with the host name in the
-    request."""
+    """The Unix time at which this process first made the card with this tag. A card changes with the handlers, and with
+    the host name in the request."""
     seen: dict[str, float] = request.app.state.cards
     if len(seen) >= MOST_CARDS and tag not in seen:
         seen.clear()
@@ -73,7 +77,7 @@ def _seen(request: Request, tag: str) -> float:
 
 
 async def handlers_of(access: QueueAccess) -> Sequence[PublishedHandler]:
-    """While the store is away the agent has no skills to name."""
+    """The handlers that workers publish; none while the store is away."""
     with suppress(StoreError, TimeoutError):
         async with asyncio.timeout(PATIENCE):
             return await access.store.published_handlers()
@@ -88,8 +92,8 @@ def card(
     *,
     is_extended: bool = False,
 ) -> dict[str, Any]:
-    """The card in the form of a version. For any other version, or none, with the fields of both: a client ignores
-    unknown fields."""
+    """The card for clients of `version`. For any other version, or none, the card has the fields of both: clients
+    ignore unknown fields."""
     url = settings.web_a2a_url or base_url.rstrip("/") + PATH
     arguments = [_arguments(handlers)] if is_extended else []
     of_all, newer, older = _of_all(settings, handlers), _of_1_0(url, arguments), _of_0_3(url, arguments)
@@ -145,7 +149,8 @@ def _capabilities(extensions: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _arguments(handlers: Sequence[PublishedHandler]) -> dict[str, Any]:
-    """The JSON schemas of the `kwargs` with which a data part calls a handler, by the handler's name."""
+    """The extension of the card with the JSON schema of each handler's `kwargs`. A data part calls a handler with
+    them."""
     return {
         "uri": ARGUMENTS,
         "description": "The JSON schema of the kwargs of each handler that a data part may name.",

@@ -1,4 +1,4 @@
-"""The endpoint of the agent: one address for both versions of A2A, JSON-RPC in, JSON or a stream of events out."""
+"""The endpoint of the agent: one URL for both versions of A2A. Requests are JSON-RPC, answers JSON or event streams."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-OPAQUE = frozenset({"metadata", "data"})  # what stands in these belongs to the client
+OPAQUE = frozenset({"metadata", "data"})  # the contents of these fields belong to the client and stay unchanged
 _UNDERSCORE = re.compile(r"_([a-z])")
-DEPTH = 8  # of the parameters, of which no method has more levels
+DEPTH = 8  # levels of the parameters that are looked at; no method has more
 
 
 def _given(value: object, depth: int = DEPTH) -> object:
-    """The fields of a request by the rules of ProtoJSON: a null is a missing field, and a field may have its proto name
-    (`task_id`). A part of data may be null itself."""
+    """The fields of a request, read by the rules of ProtoJSON. A null is a missing field, except in `data`. A field may
+    have its proto name (`task_id` for `taskId`)."""
     if depth and isinstance(value, dict):
         fields = cast("dict[str, object]", value)
         return {
@@ -64,22 +64,22 @@ def _capital(found: re.Match[str]) -> str:
 
 @dataclass(slots=True)
 class RpcCall:
-    """`call_id` is None as long as the request was not understood, and for one without an id."""
+    """A JSON-RPC request. `call_id` is None for a request without an id, and until `take` has read the id."""
 
     call_id: str | int | None = None
     method: str = ""
     params: object = None
 
     def take(self, body: bytes) -> None:
-        """Read the request; the id first, so that an error has it. Raises RpcError."""
+        """Read the request. The id comes first, so that the answer to an error has the id. Raises RpcError."""
         try:
             request = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RpcError(RpcCode.PARSE_ERROR, f"the body is no JSON: {error}") from None
+            raise RpcError(RpcCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
         if isinstance(request, list):
             raise RpcError(RpcCode.INVALID_REQUEST, "batch requests are not served: send one request at a time")
         if not isinstance(request, dict):
-            raise RpcError(RpcCode.INVALID_REQUEST, "a JSON-RPC request is an object")
+            raise RpcError(RpcCode.INVALID_REQUEST, "a JSON-RPC request must be a JSON object")
         self._take_fields(cast("dict[str, Any]", request))
 
     def _take_fields(self, request: dict[str, Any]) -> None:
@@ -95,14 +95,14 @@ class RpcCall:
 
     @property
     def about(self) -> str:
-        """The task that the parameters name, if they do, before anybody has looked at them."""
+        """The id of the task in the unchecked parameters, `new task` for a message without one, else empty."""
         fields = _fields(self.params)
         of_message = self._task_of_message or "new task" if isinstance(fields.get("message"), dict) else ""
         return str(of_message or _task(fields) or fields.get("id") or "")
 
     @property
     def change(self) -> str:
-        """The change that is asked for, as Activity calls it, before anybody has looked at the parameters."""
+        """The name in Activity of the requested change, found in the unchecked parameters."""
         return change_of(self.method, bool(self._task_of_message))
 
     @property
@@ -110,7 +110,7 @@ class RpcCall:
         return _task(_fields(_fields(self.params).get("message")))
 
     def read_params(self, kind: type[P]) -> P:
-        """Raises RpcError, which names the field."""
+        """The parameters as a value of this type. Raises RpcError, which names the wrong field."""
         try:
             return msgspec.convert({} if self.params is None else _given(self.params), kind)
         except msgspec.ValidationError as error:
@@ -134,13 +134,13 @@ def _task(fields: dict[str, Any]) -> object:
 
 
 VERSION_HEADER = "a2a-version"
-AROUND = 65536  # bytes of a request around its message
+AROUND = 65536  # bytes that a request may have besides its message
 
 _log = structlog.get_logger("holdfast.web")
 
 
 async def endpoint(request: Request) -> Response:
-    """Answers every request with a result or an error of JSON-RPC."""
+    """Answer a request with a JSON-RPC result or error."""
     call = RpcCall()
     try:
         return await _answer(request, call)
@@ -169,24 +169,27 @@ async def _answer(request: Request, call: RpcCall) -> Response:
 
 
 async def _method(request: Request, call: RpcCall) -> Method:
-    """The called method. A request that is refused before its method is known may have asked for a change, so it is
-    noted in Activity."""
+    """The called method. If the request is refused before its method is known, Activity gets an entry: the request may
+    have asked for a change."""
     async with noted(request, UNKNOWN) as asked:
         if visitor_of(request).login is not Login.HEADER:
-            raise RpcError(RpcCode.INVALID_REQUEST, "a program logs in with Authorization: Bearer TOKEN", 403)
+            raise RpcError(
+                RpcCode.INVALID_REQUEST, "a client must log in with the header Authorization: Bearer TOKEN", 403
+            )
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
         call.take(await read_body(request, queue_of(request).settings.max_message_bytes + AROUND))
         asked.change, asked.subject = call.change, call.about
         version = request.headers.get(VERSION_HEADER) or request.query_params.get("A2A-Version", "")
         method = method_of(call.method, version.strip())
-        asked.change = ""  # the call itself is written down from here on
+        asked.change = ""  # from here on, `_asking` notes the change
     return method
 
 
 @asynccontextmanager
 async def _asking(request: Request, call: RpcCall, method: Method) -> AsyncGenerator[Asking]:
-    """The call of a method. A change is noted in Activity, even if it is refused here."""
+    """The values that a method needs to carry out a call. Activity gets an entry for a change, also for a refused
+    one."""
     visitor = visitor_of(request)
     async with noted(request, call.change, call.about) as asked:
         if method.act:
@@ -205,8 +208,8 @@ async def _asking(request: Request, call: RpcCall, method: Method) -> AsyncGener
 
 
 async def _events(request: Request, call: RpcCall, method: Method) -> AsyncGenerator[bytes]:
-    """The events of a stream. An error at the beginning is raised, and is the answer; a later error is the last
-    event."""
+    """The events of a stream. An error before the first event is raised, and becomes the answer. A later error becomes
+    the last event."""
     async with _asking(request, call, method) as asking:
         results = await method.call(asking)
     async with aclosing(results):
@@ -219,14 +222,14 @@ async def _events(request: Request, call: RpcCall, method: Method) -> AsyncGener
 
 
 def _without_stream(error: RpcError, method: Method) -> RpcError:
-    """The error of a stream that does not begin: 0.3 has it as one of HTTP, too (7.2, 7.9)."""
+    """The error of a stream that does not begin. A2A 0.3 wants an HTTP error status for it, too (sections 7.2, 7.9)."""
     if method.version != "0.3" or error.status != 200:
         return error
     return RpcError(error.code, error.message, 404 if error.code is RpcCode.TASK_NOT_FOUND else 400)
 
 
 def _told(request: Request, error: Exception) -> RpcError:
-    """The error without secrets, because it may quote a damaged record."""
+    """The error for the client, without secrets: its text may quote a damaged record."""
     known = _known(error)
     return RpcError(known.code, queue_of(request).redaction.text(known.message), known.status)
 
@@ -255,7 +258,7 @@ def _json(document: bytes, status: int = 200) -> Response:
     return Response(document, status, media_type="application/json")
 
 
-# The addresses of the agent.
+# The URLs of the agent.
 
 ROUTES = (
     *(Route(path, agent_card) for path in CARD_PATHS),

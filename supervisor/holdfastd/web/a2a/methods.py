@@ -1,4 +1,4 @@
-"""What clients ask of the agent: its operations on the queue, and the methods of both versions as a table."""
+"""The methods that clients of the agent call: a table for both versions of A2A, and the operations on the queue."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class Agent:
     access: QueueAccess
 
     async def rested(self, task_id: str) -> None:
-        """Return when the task has ended or asks for something, or after a long while."""
+        """Return when the task has ended or asks for input, and after LONGEST_WAIT seconds at the latest."""
         with suppress(TimeoutError):
             await self.access.manager.wait(task_id, timeout=LONGEST_WAIT)
 
     async def view(self, task_id: str) -> AgentTask:
-        """Raises UnknownTaskError."""
+        """The whole task as clients see it. Raises UnknownTaskError."""
         store, record = self.access.store, await self.access.manager.get_task(known_id(task_id))
         return await with_emitted(store, record, task_view(record, await store.about(task_id)))
 
     async def cancel(self, task_id: str, doing: Doing) -> AgentTask:
-        """Raises RpcError for a task that has ended, also if it was canceled before: A2A wants it so."""
+        """Cancel a task. Raises RpcError for a task that has ended, also for a canceled task: A2A demands this."""
         task = await self.view(task_id)
         if task.status.state not in TERMINAL:
             with suppress(TaskEndedError):
@@ -62,12 +62,12 @@ class Agent:
         raise RpcError(RpcCode.TASK_NOT_CANCELABLE, f"task {task_id} is {task.status.state}: it cannot be canceled")
 
     def follow(self, task_id: str) -> AsyncGenerator[Told]:
-        """The task as it is, then its changes until it rests."""
+        """The whole task, then its changes until the task has ended or asks for input."""
         return changes(self.access, task_id, self.view)
 
     async def subscribe(self, task_id: str) -> AsyncGenerator[Told]:
-        """Like `follow`, but if the task asks for something now, it goes on until the task rests again. Raises RpcError
-        for an ended task."""
+        """Like `follow`. If the task asks for input now, the stream goes on until the task asks again or has ended.
+        Raises RpcError for an ended task."""
         task = await self.view(task_id)
         if task.status.state in TERMINAL:
             text = f"task {task_id} is {task.status.state}: it has no more changes; get it instead"
@@ -79,11 +79,11 @@ class Agent:
         return read_targets(await self.access.store.push((await self.view(task_id)).task_id))
 
     async def target(self, task_id: str, target_id: str) -> PushTarget:
-        """The settings with this id; without an id the first. Raises RpcError."""
+        """The task's push settings with this id. An empty id means the first settings. Raises RpcError."""
         for each in await self.targets(task_id):
             if target_id in ("", each.target_id):
                 return each
-        raise RpcError(RpcCode.TASK_NOT_FOUND, f"task {task_id} has no such push notification settings")
+        raise RpcError(RpcCode.TASK_NOT_FOUND, f"task {task_id} has no push notification settings with this id")
 
 
 Stream = AsyncGenerator[dict[str, Any]]
@@ -91,9 +91,10 @@ Stream = AsyncGenerator[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A call of a method: in which span, at which URL, with which parameters. `patiently` waits for something, at most
-    as long as the client waits for its answer. `doing`: the surroundings of its act. `may_change`: the client is no
-    viewer. `hide` removes from a value what the client may not see; `write` puts it in the words of the version."""
+    """A call of a method. `trace`: the span in which the client calls. `base_url`: the URL of this server for the
+    client. `patiently`: waits for work, at most as long as the client waits for its answer. `doing`: the surroundings
+    of the method's act. `may_change`: false for a viewer. `hide`: removes secrets from a value if the client is a
+    viewer. `write`: makes the answer in the form of the method's A2A version."""
 
     agent: Agent
     trace: ProducerTrace
@@ -108,8 +109,8 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """`act`: that it carries out; None: it only reads. `streams`: it answers with a Stream; its act is carried out when
-    the stream begins."""
+    """A method of A2A. `act`: the act that the method carries out; None: the method only reads. `streams`: the method
+    answers with a Stream, and carries out its act when the stream begins."""
 
     version: str
     name: str
@@ -125,7 +126,7 @@ async def _send(asking: Asking) -> Any:
     if not sending.waits:
         task_id = await _accept(asking, sending)
     else:
-        async with asking.patiently() as wait:  # before the message is accepted, as too many may wait
+        async with asking.patiently() as wait:  # refuses if too many requests wait, so before the message is accepted
             task_id = await _accept(asking, sending)
             await wait(asking.agent.rested(task_id))
     return asking.write((await asking.agent.view(task_id)).shortened(sending.history_length))
@@ -180,7 +181,8 @@ async def _remove_push(asking: Asking) -> Any:
 
 
 def _shown(asking: Asking, target: PushTarget) -> PushTarget:
-    """A viewer sees no token, and no path of the URL, which may be a secret."""
+    """The push settings as the client may see them. A viewer sees neither the token nor the path of the URL, which may
+    be a secret."""
     if asking.may_change:
         return target
     return msgspec.structs.replace(target, url=mask_webhook(target.url), **asking.hide({"token": target.token}))
@@ -191,7 +193,7 @@ async def _extended_card(asking: Asking) -> Any:
 
 
 SEND, READ = BEGIN_AGENT_TASK, None
-UNKNOWN = "a2a"  # the change of a request that does not say which
+UNKNOWN = "a2a"  # the name in Activity for a request without a known method
 
 METHODS = (
     Method("1.0", "SendMessage", SEND, wire_1_0.SendParams10, _send, wire_1_0.sent),
@@ -229,11 +231,12 @@ VERSIONS = tuple(dict.fromkeys(method.version for method in METHODS))
 
 
 def method_of(name: str, version: str) -> Method:
-    """The method that a client of this version calls; none: of 0.3, which had no such header. Raises RpcError."""
+    """The method with this name in this version of A2A. An empty version means 0.3, whose clients send no header
+    A2A-Version. Raises RpcError."""
     known = ".".join((version or WITHOUT_HEADER).split(".")[:2])
     if known not in VERSIONS:
         raise RpcError(
-            RpcCode.VERSION_NOT_SUPPORTED, f"A2A-Version {version[:20]!r}: {' and '.join(VERSIONS)} are spoken here"
+            RpcCode.VERSION_NOT_SUPPORTED, f"A2A-Version {version[:20]!r}: this agent speaks {' and '.join(VERSIONS)}"
         )
     for method in METHODS:
         if (method.name, method.version) == (name, known):
@@ -242,13 +245,13 @@ def method_of(name: str, version: str) -> Method:
     for other in METHODS:
         if other.name == name:
             text += f"; A2A {other.version} has it: send A2A-Version: {other.version}"
-            raise RpcError(RpcCode.METHOD_NOT_FOUND, text, 400)  # what the client does not send is a matter of HTTP
+            raise RpcError(RpcCode.METHOD_NOT_FOUND, text, 400)  # an HTTP error, because an HTTP header is missing
     raise RpcError(RpcCode.METHOD_NOT_FOUND, text)
 
 
 def change_of(name: str, is_of_task: bool) -> str:
-    """What Activity calls the change that a method of this name makes, in any version; empty for what only reads. The
-    name of the agent for a method that is none. `is_of_task`: the message is for a task that is there."""
+    """The name in Activity of the change that a method makes, in any version; empty for a method that only reads.
+    UNKNOWN if no method has this name. `is_of_task`: the message is for an existing task."""
     for method in METHODS:
         if method.name == name:
             act = CONTINUE_AGENT_TASK if method.act is SEND and is_of_task else method.act
@@ -257,7 +260,8 @@ def change_of(name: str, is_of_task: bool) -> str:
 
 
 async def _accept(asking: Asking, sending: Sending) -> str:
-    """Submit the message; returns the id of the task. It is noted in Activity now, because the task may take long."""
+    """Submit the message; the answer is the id of the task. Activity gets the entry now, because the task may take
+    long."""
     act = CONTINUE_AGENT_TASK if sending.message.task_id else BEGIN_AGENT_TASK
     task_id = await act.carry_out(asking.doing, SendAgentMessage(sending.message, asking.trace, sending.target))
     await asking.doing.asked.write()

@@ -1,4 +1,4 @@
-"""A page of tasks for clients, the last changed first."""
+"""A page of tasks for clients of the agent; the task that changed last comes first."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from holdfastd.a2a.agent_task import AgentTask, Listing
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.web.queue.queue_access import QueueAccess
 
-# A page of all tasks of the queue, the last changed first, made of lists that the store has in such an order.
+# A page of all tasks of the queue. The task that changed last comes first.
 #
-# The store lists tasks state by state: those that have ended or are parked by the moment at which they did, those that
-# wait for a worker by lane and in the order of submission, delayed and waiting ones by when they are due. The tasks
-# that work are few, and are put in order here. A page takes from the front of each list what was changed last; its
-# token has the place in each.
+# The store has one list for each group of states. Ended and parked tasks are in the order in which they came to their
+# state. Tasks that wait for a worker are listed by lane, in the order of submission. Delayed and waiting tasks are in
+# the order in which they are due. Few tasks work at a time: this module sorts them. A page merges the fronts of these
+# lists. Its token has the place in each list at which the next page begins.
 
-MOST_WORKING = 1000  # tasks that work: they are read one by one and put in order for each page
-MOST_SEARCHED = 10_000  # tasks of one list that are looked at for those that have changed since a moment
-STEP = 100  # tasks of one look at a list
+MOST_WORKING = 1000  # working tasks: they are read one by one and sorted for each page
+MOST_SEARCHED = 10_000  # tasks of one list that are searched for those that changed since a time
+STEP = 100  # tasks of a list that are read at once
 
 _PLACES = msgspec.json.Decoder(dict[str, str])
 _BY_STATE = {
@@ -40,14 +40,14 @@ _BY_STATE = {
     "parked": frozenset(PARKED),
     "ended": frozenset(TERMINAL),
 }
-_BY_MOMENT = frozenset({"ended", "parked"})  # lists that have what has come to its state last first
+_BY_MOMENT = frozenset({"ended", "parked"})  # lists whose first task came to its state last
 
 
 @dataclass(frozen=True, slots=True)
 class _Front:
-    """The first tasks of a list behind a place; `rest`: the place behind them, empty at the end of the list.
+    """The tasks of a list that follow a place. `rest`: the place behind these tasks, empty at the end of the list.
 
-    `first`: the number of tasks up to the place `behind_first`. Places behind that one are read from there, so that new
+    `behind_first`: the place behind the first `first` tasks (0 or 1). Later places are read from there, so that new
     tasks at the head of the list do not move them.
     """
 
@@ -64,7 +64,8 @@ class QueueOrder:
     states: Sequence[State]
 
     async def page(self, size: int, token: str) -> tuple[list[TaskRecord], str]:
-        """Tasks without payloads, and the token of the next page, empty behind the last. Raises RpcError."""
+        """Up to `size` tasks without payloads, and the token of the next page, empty after the last page. Raises
+        RpcError for an invalid token."""
         places = _read(token) if token else dict.fromkeys(await self._lists(), "")
         fronts = await asyncio.gather(*(self._front(name, place, size) for name, place in places.items()))
         chosen = list(islice(merge(*map(_by_change, fronts), reverse=True, key=lambda each: each[0]), size))
@@ -74,8 +75,8 @@ class QueueOrder:
         return [record for _, _, record in chosen], _spelled(after) if after else ""
 
     async def changed_since(self, since_ms: int) -> list[TaskRecord]:
-        """All tasks that have come to their state at this moment or later, the last changed first. Of each list the
-        first MOST_SEARCHED are looked at."""
+        """All tasks that came to their state at this Unix time or later; the task that changed last comes first. Only
+        the first MOST_SEARCHED tasks of a list are searched."""
         found = await asyncio.gather(*(self._changed_since(name, since_ms) for name in await self._lists()))
         return sorted(chain.from_iterable(found), key=place_of, reverse=True)
 
@@ -91,7 +92,7 @@ class QueueOrder:
         return found
 
     async def _lists(self) -> list[str]:
-        """The lists that may hold tasks in one of the states, by name."""
+        """The names of the lists that may hold tasks in one of the wanted states."""
         wanted = frozenset(self.states or State)
         found = [name for name, states in _BY_STATE.items() if states & wanted]
         if State.SUBMITTED in wanted:
@@ -109,12 +110,13 @@ class QueueOrder:
         return _Front(name, records, rest, len(head), behind_first)
 
     async def _with_trails(self, records: Sequence[TaskRecord]) -> list[TaskRecord]:
-        """Read the tasks of a list again with their trails, because the trail says when a task came to its state."""
+        """Read the tasks again with their trails. The trail says when a task came to its state."""
         found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
         return [whole or listed for whole, listed in zip(found, records, strict=True)]
 
     async def _listed(self, name: str, place: str, size: int) -> tuple[list[TaskRecord], str]:
-        """Up to so many tasks of a list; fewer at its end, or if few tasks are in the wanted states."""
+        """Up to `size` tasks of a list from `place`, and the place behind them. Fewer at the end of the list, or if few
+        tasks are in the wanted states."""
         kind, _, lane = name.partition(" ")
         states = (State.SUBMITTED,) if lane else tuple(_BY_STATE[kind] & frozenset(self.states or State))
         records = list[TaskRecord]()
@@ -129,7 +131,7 @@ class QueueOrder:
         return records, place
 
     async def _working(self, place: str, size: int) -> _Front:
-        """`place`: moment and id of the task before."""
+        """The working tasks behind `place`, which is `place_of` the last task of the page before."""
         listed, _ = await self._listed("working", "", MOST_WORKING)
         found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in listed))
         records = sorted((each for each in found if each), key=place_of, reverse=True)
@@ -138,7 +140,7 @@ class QueueOrder:
         return _Front("working", front, place_of(front[-1]) if len(behind) > size else "")
 
     async def _place_behind(self, front: _Front, place: str, taken: int) -> str | None:
-        """The place behind so many tasks of a front, which begins at `place`; None at the end of the list."""
+        """The place behind the first `taken` tasks of a front, which begins at `place`; None at the end of the list."""
         if taken == len(front.records):
             return front.rest or None
         if taken == 0:
@@ -148,7 +150,7 @@ class QueueOrder:
         return await self._place_in(front, taken)
 
     async def _place_in(self, front: _Front, taken: int) -> str | None:
-        """The place behind the last of the taken tasks that is still in the list; None at its end."""
+        """The place behind the last of the taken tasks that is still in the list; None at the end of the list."""
         ids = {record.task_id for record in front.records[:taken]}
         size = taken - front.first
         while size > 0:
@@ -158,7 +160,7 @@ class QueueOrder:
                 break
             if still[-1] == len(records):
                 return place or None
-            size = still[-1]  # some of them have left the list, and others have moved up
+            size = still[-1]  # some of the taken tasks have left the list, and later tasks have moved up
         return front.behind_first
 
 
@@ -167,7 +169,7 @@ def _by_change(front: _Front) -> Iterator[tuple[int, str, TaskRecord]]:
 
 
 def place_of(record: TaskRecord) -> str:
-    """Its text is in the order of the moments."""
+    """A text with the time of the task's last change and its id. The texts sort in the order of these times."""
     return f"{changed_ms(record):015} {record.task_id}"
 
 
@@ -181,11 +183,11 @@ def _read(token: str) -> dict[str, str]:
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
         places = {}
     if not places or not all(name in _BY_STATE or name.removeprefix("lane ") not in ("", name) for name in places):
-        raise RpcError(RpcCode.INVALID_PARAMS, "in pageToken the nextPageToken of the page before is expected")
+        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
     return places
 
 
-MOST = 1000  # tasks of one context that are looked at
+MOST = 1000  # newest tasks of one context that a list can show
 
 _PLACE = re.compile(r"\d{15} .+")
 _Cut = tuple[list[TaskRecord], str, int]  # a page of tasks, its token, and how many there are on all pages
@@ -194,8 +196,8 @@ View = Callable[[str], Awaitable[AgentTask]]
 
 
 async def listed(access: QueueAccess, wanted: Listing, view: View) -> tuple[list[AgentTask], str, int]:
-    """The tasks of a page, the token that continues the list, empty at its end, and the number of tasks on all pages.
-    Raises RpcError for a token that cannot be."""
+    """The tasks of a page, the token of the next page (empty after the last one), and the number of tasks on all pages.
+    Raises RpcError for an invalid token."""
     records, token, total = await (_of_context if wanted.context_id else _of_queue)(access, wanted)
     tasks = [task for task in await asyncio.gather(*(_view(view, record) for record in records)) if task is not None]
     tasks.sort(key=lambda task: task.status.at_ms, reverse=True)
@@ -212,7 +214,7 @@ async def _of_queue(access: QueueAccess, wanted: Listing) -> _Cut:
 
 
 async def _of_context(access: QueueAccess, wanted: Listing) -> _Cut:
-    """The tasks that clients have sent in this context: its last ones."""
+    """A page of the last MOST tasks that clients have sent in this context."""
     context = await access.store.conversation(wanted.context_id)
     ids = list(context.task_ids)[-MOST:] if context else []
     found = await asyncio.gather(*(access.store.get(task_id, payloads=False) for task_id in ids))
@@ -221,10 +223,10 @@ async def _of_context(access: QueueAccess, wanted: Listing) -> _Cut:
 
 
 def _page_of(records: list[TaskRecord], wanted: Listing) -> _Cut:
-    """The next page of these tasks, the last changed first. A token names the last task of the page before, so tasks
-    that change meanwhile, and move to the beginning, shift no later page. Raises RpcError."""
+    """The next page of these tasks; the task that changed last comes first. A token names the last task of the page
+    before. So a task that changes meanwhile, and moves to the front, does not shift later pages. Raises RpcError."""
     if wanted.token and not _PLACE.fullmatch(wanted.token):
-        raise RpcError(RpcCode.INVALID_PARAMS, "in pageToken the nextPageToken of the page before is expected")
+        raise RpcError(RpcCode.INVALID_PARAMS, "pageToken: the nextPageToken of the page before is expected")
     places = sorted(((place_of(each), each) for each in records), key=lambda placed: placed[0], reverse=True)
     behind = [placed for placed in places if not wanted.token or placed[0] < wanted.token]
     page = behind[: wanted.size]

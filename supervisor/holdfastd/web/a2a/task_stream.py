@@ -1,8 +1,8 @@
-"""Follows one task: first the whole task, then each change, until it has ended or asks for something.
+"""Follows one task for a client: first the whole task, then each change, until the task has ended or asks for input.
 
-The store is read again at each notice of the task (its turn has ended, parts were emitted). Not every change has a
-notice, so it is also read now and then, less often the longer nothing changes. Answers are made from the store, so a
-lost notice costs only seconds, and a client that comes back later sees the same state.
+The store sends a notice when a turn of the task has ended or parts were emitted; the stream then reads the task again.
+Not every change has a notice. So the stream also reads the task now and then, less often the longer nothing changes.
+A lost notice delays a change by seconds at most, and a client that reconnects sees the same state.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from holdfastd.a2a.agent_task import AT_REST, AgentArtifact, AgentStatus, AgentT
 from holdfastd.a2a.agent_task_view import shown_parts, status_of
 from holdfastd.web.queue.queue_access import QueueAccess
 
-# The parts that a task has emitted in this run, as the artifact of its turn until the handler has returned.
+# The parts that a task has emitted in this run. Until the handler has returned, they are the artifact of the turn.
 
-BEHIND_ALL = (1 << 53) - 1  # a position
+BEHIND_ALL = (1 << 53) - 1  # a position behind all emitted parts
 
 
 async def with_emitted(store: Store, record: TaskRecord, task: AgentTask) -> AgentTask:
-    """The task with its emitted parts, if it runs, or has completed without a value."""
+    """The task with its emitted parts as an artifact, if the task runs or has completed without a value."""
     artifact_id = AgentArtifact.of_turn(record.turn, ()).artifact_id
     if record.state not in (State.WORKING, State.COMPLETED) or artifact_id in {
         each.artifact_id for each in task.artifacts
@@ -44,7 +44,7 @@ async def with_emitted(store: Store, record: TaskRecord, task: AgentTask) -> Age
 
 
 async def emitted_behind(store: Store, task_id: str, position: int) -> list[EmittedPart]:
-    """All parts that are kept behind a position."""
+    """All emitted parts behind a position that the store still keeps."""
     found: list[EmittedPart] = []
     while True:
         page = await store.emitted_parts(task_id, position)
@@ -77,9 +77,10 @@ SOON, LATE = 0.25, 5.0  # seconds between two looks without a notice: at first, 
 async def changes(
     access: QueueAccess, task_id: str, view: Callable[[str], Awaitable[AgentTask]], *, from_rest: bool = False
 ) -> AsyncGenerator[Told]:
-    """Raises RpcError for an unknown task, StoreUnavailableError when the store is away at the beginning.
+    """The whole task, then its changes. Raises RpcError for an unknown task.
 
-    Later it waits for the store. `from_rest`: of a task that asks for something it goes on until it rests again.
+    Raises StoreUnavailableError if the store is away at the beginning; later the stream waits for the store.
+    `from_rest`: if the task asks for input at the beginning, go on until the task asks again or has ended.
     """
     noticed = asyncio.Event()
     listening = asyncio.create_task(_listen(access, task_id, noticed))
@@ -105,7 +106,7 @@ async def changes(
 
 
 class _StreamFollower:
-    """All that a client was told of a task so far: its status, and the emitted parts up to a position."""
+    """The part of a task that the client has got so far: the status, and the emitted parts up to a position."""
 
     def __init__(
         self, access: QueueAccess, task: AgentTask, view: Callable[[str], Awaitable[AgentTask]], position: int
@@ -115,8 +116,8 @@ class _StreamFollower:
         self.status = task.status
 
     async def look(self) -> list[Told]:
-        """All changes since the last look. The parts are read after the state: a task at rest emits no more. All is
-        read before anything counts as told: a store that goes away in between loses nothing."""
+        """All changes since the last look. The parts are read after the state, because a task at rest emits no more
+        parts. Everything is read before anything counts as sent: if the store goes away in between, nothing is lost."""
         task_id = self._task.task_id
         record = await self._access.manager.record(task_id, payloads=False)
         emitted = await emitted_behind(self._access.store, task_id, self._position)
@@ -127,7 +128,7 @@ class _StreamFollower:
         return [*told, *self._moved(status_of(record, self._task.context_id))]
 
     def _emitted(self, record: TaskRecord, emitted: list[EmittedPart]) -> Iterator[Told]:
-        """The change for new parts. A new run replaces the parts of the run before."""
+        """The changes for new parts. The parts of a new run replace those of the run before."""
         for run, parts in groupby(emitted, lambda part: part.run):
             artifact = AgentArtifact.of_turn(record.turn, parts_of(parts))
             yield ArtifactChange(self._task.task_id, self._task.context_id, artifact, append=run == self._run)

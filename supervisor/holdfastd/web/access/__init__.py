@@ -1,1 +1,1 @@
-"""Decides who may see and change what: accounts, sessions, hosts, and the guard in front of every page."""
+"""Access to the dashboard: accounts, sessions, allowed hosts, and the guard in front of every page."""

@@ -16,22 +16,22 @@ from holdfast_config import Settings, web_users
 from holdfast_config.web_users import RESERVED, Role, User, read
 from holdfastd.operations.act import CHANGING
 
-# The users of the dashboard's file, as it is now.
+# The users in the users file of the dashboard, as the file is now.
 
 _log = structlog.get_logger("holdfast.web")
 
 
 @dataclass(slots=True)
 class UsersFile:
-    """The file of users; it is read again after a change. While it is missing or wrong, there are no users, and the log
-    says why."""
+    """The users file, which is read again after a change. While the file is missing or wrong, there are no users, and
+    the log says why."""
 
     path: Path
     _users: dict[str, User] = field(default_factory=dict[str, User])
     _state: object = None
 
     def user(self, name: str) -> User | None:
-        """The user of this name as the file is now."""
+        """The user with this name in the present file; None if there is none."""
         if (state := _state_of(self.path)) != self._state:
             self._state, self._users = state, self._read()
         return self._users.get(name)
@@ -52,7 +52,7 @@ def _state_of(path: Path) -> object:
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode
 
 
-MOST_AT_ONCE = 32  # logins that wait for their passwords to be checked, one after the other
+MOST_AT_ONCE = 32  # logins whose passwords wait for their check; the checks run one after the other
 TOKEN, VIEWER_TOKEN = "token", "viewer-token"
 _NOBODY = web_users.unknown()
 
@@ -63,7 +63,8 @@ class TooManyLoginsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """`credential`: the token or the hash of the password; a session ends when it changes."""
+    """An account that may log in. `credential`: the token or the hash of the password. A session ends when the
+    credential changes."""
 
     name: str
     role: Role
@@ -72,8 +73,9 @@ class Account:
 
 @dataclass(slots=True)
 class Accounts:
-    """`token` gives the role `of_token`, `viewer_token` that of a viewer. `of_stranger`: the role of a user whom the
-    proxy names and the file does not; None: no login. `read_only`: everybody is a viewer."""
+    """The accounts of the dashboard. A login with `token` has the role `of_token`, one with `viewer_token` that of a
+    viewer. `of_stranger`: the role of a user whom the proxy names and who is not in the users file; None: no login.
+    `read_only`: every user is a viewer."""
 
     token: str
     of_token: Role = Role.OPERATOR
@@ -99,7 +101,7 @@ class Accounts:
         )
 
     def named(self, name: str) -> Account | None:
-        """The account of this name as it is now."""
+        """The present account with this name; None if there is none."""
         if name == TOKEN:
             return self._account(TOKEN, self.of_token, self.token)
         if name == VIEWER_TOKEN and self.viewer_token:
@@ -108,7 +110,7 @@ class Accounts:
         return self._account(user.name, user.role, user.hash) if user else None
 
     def with_token(self, token: str) -> Account | None:
-        """The account of a token; None if it is unknown. Takes equally long for all tokens of the same length."""
+        """The account of a token; None for an unknown token. Takes equally long for all tokens of the same length."""
         given = token.encode("utf-8", "surrogatepass")
         fits = [
             account
@@ -118,8 +120,8 @@ class Accounts:
         return fits[0] if fits else None
 
     async def with_password(self, name: str, password: str) -> Account | None:
-        """The account, if the password is right. None for a wrong password, and after the same time for an unknown user
-        or one without a password. Raises TooManyLoginsError."""
+        """The account, if the password is right; None for a wrong password. An unknown user, or one without a password,
+        gets None after the same time. Raises TooManyLoginsError."""
         user = self.users.user(name) if self.users else None
         written = user.hash if user and user.hash else _NOBODY
         mark = hmac.digest(self._salt, f"{written}\0{password}".encode("utf-8", "surrogatepass"), hashlib.sha256)
@@ -130,7 +132,8 @@ class Accounts:
         return self.named(name)
 
     def of_proxy(self, name: str) -> Account | None:
-        """The user whom the proxy names; None if no role is theirs, or the name is that of a token."""
+        """The account of a user whom the proxy names; None if the user has no role, or the name is reserved for a
+        token."""
         if name in RESERVED:
             return None
         if known := (self.users.user(name) if self.users else None):
@@ -151,21 +154,22 @@ class Accounts:
             self._waiting -= 1
 
 
-# A person or program that has logged in, and the role that says what it may do.
+# A person or program that has logged in, with its role.
 
 
 class Login(StrEnum):
-    """The way in which a request shows who sends it."""
+    """The way in which a request proves who sends it."""
 
-    COOKIE = "cookie"  # a browser sends it by itself, so a change needs the form's secret as well
-    PROXY = "proxy"  # the proxy names the user of a browser, which is as good as a cookie
-    HEADER = "header"  # Authorization, which no other site can set
+    COOKIE = "cookie"  # a browser also sends it for a form of another site, so a change needs the form's secret, too
+    PROXY = "proxy"  # the proxy names the user for every request of a browser, so a change needs the secret, too
+    HEADER = "header"  # the header Authorization: another site cannot make a browser send it
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """`name`: as Activity shows it; `csrf`: the secret that each form of this session carries, empty for headers.
-    `credential_mark`: of a login in a header, differs after a change of the credential."""
+    """A person or program that has logged in. `name`: as Activity shows it. `csrf`: the secret in all forms of this
+    session; empty for a login in a header. `credential_mark`: only for a login in a header; another credential gives
+    another mark."""
 
     name: str
     role: Role
@@ -175,7 +179,7 @@ class Visitor:
 
     @property
     def needs_secret(self) -> bool:
-        """True if another site could have a browser send the login: a change needs the secret of its form, too."""
+        """True if another site could make a browser send this login. A change then also needs its form's secret."""
         return self.login is not Login.HEADER
 
     @property

@@ -1,4 +1,4 @@
-"""The form that a browser has sent, and the change that it asks for."""
+"""The form that a browser has sent, and the change that the form asks for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfastd.web.access.accounts import Visitor
 from holdfastd.web.queue.queue_access import QueueAccess, note, origin
 
 MOST_BYTES = 1 << 20
-PROMPTLY = 1.0  # seconds in which a body comes; of a slower one the login is looked at again
+PROMPTLY = 1.0  # seconds; if a body takes longer to arrive, the login is checked again
 CSRF = "csrf"
 
 
@@ -34,7 +34,7 @@ def visitor_of(request: Request) -> Visitor:
 
 
 async def login_counts(request: Request) -> bool:
-    """True if the login of this request is still valid, as it was when the guard let it in."""
+    """True if the login of this request is still valid. The guard checked it when the request came."""
     return bool(await request.app.state.visitors.keeps(visitor_of(request), request.scope))
 
 
@@ -46,8 +46,8 @@ async def check_login_counts(request: Request) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SentForm:
-    """A form as sent, not checked yet. `last` and `every` read fields for Activity, even if the change is refused.
-    `allowed` gives the fields to a change."""
+    """A form as a browser sent it, not checked yet. `last` and `every` read fields for Activity, even if the change is
+    refused. `allowed` checks the visitor and the secret, and returns the fields for a change."""
 
     _visitor: Visitor
     _pairs: list[tuple[str, str]]
@@ -56,12 +56,12 @@ class SentForm:
         return next(iter(reversed(self.every(field))), "")
 
     def every(self, field: str) -> list[str]:
-        """The values of a field in a form that nobody has looked at."""
+        """All values of a field, unchecked."""
         return [value for name, value in self._pairs if name == field]
 
     def allowed(self, act: Act[Any, Any]) -> dict[str, str]:
-        """The fields of a change, of several with one name the last. Raises HTTPException 403 for a visitor who may not
-        ask for it, and for a form without the secret of this session."""
+        """The fields of a change. If several fields have one name, the last counts. Raises HTTPException 403 if the
+        visitor may not ask for this act, or the form lacks the secret of the session."""
         check_may(self._visitor, act)
         fields = dict(self._pairs)
         check_secret(self._visitor, fields.pop(CSRF, ""))
@@ -69,26 +69,27 @@ class SentForm:
 
 
 async def read_form(request: Request) -> SentForm:
-    """Raises HTTPException 413 for one that is too large."""
+    """Read the form of a request. Raises HTTPException 413 if the form is too large."""
     pairs = parse_qsl((await read_body(request)).decode("utf-8", "replace"), keep_blank_values=True)
     return SentForm(visitor_of(request), pairs)
 
 
 def check_may(visitor: Visitor, act: Act[Any, Any]) -> None:
-    """Raises HTTPException 403 if the act is not for the role of the visitor."""
+    """Check that the visitor's role may ask for the act. Raises HTTPException 403."""
     if visitor.role not in act.roles:
         raise HTTPException(403, "a viewer may change nothing: log in as an operator")
 
 
 def check_secret(visitor: Visitor, given: str) -> None:
-    """Raises HTTPException 403 for a change that a browser's session asks for without its secret."""
+    """Check the secret of a change that a browser's session asks for. Raises HTTPException 403 if the secret is
+    wrong."""
     if visitor.needs_secret and not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
-        raise HTTPException(403, "this form is of another session: load the page again")
+        raise HTTPException(403, "this form belongs to another session: load the page again")
 
 
 async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:
-    """Raises HTTPException 413 as soon as more than `most` bytes have come, and 401 for a slow body that has come
-    whole only after the login of its request has ended."""
+    """Read the body of a request. Raises HTTPException 413 as soon as more than `most` bytes have come. Raises
+    HTTPException 401 if the body was slow and the login ended before the body was complete."""
     body, began = bytearray(), time.monotonic()
     async for chunk in request.stream():
         body += chunk
@@ -99,20 +100,20 @@ async def read_body(request: Request, most: int = MOST_BYTES) -> bytes:
     return bytes(body)
 
 
-# A change that a visitor asks for, from the request to its place in Activity.
+# A change that a visitor asks for, from the request to its entry in Activity.
 #
 #     async with noted(request, "tasks/cancel", task_id) as asked:
-#         …  # all that may refuse it: the role, the secret of the form, its fields, the queue
+#         …  # everything that may refuse the change: the role, the secret of the form, its fields, the queue
 #
-# Each change of the forms, of the API and of the agent passes here, so what is refused is written down, whoever refuses
-# it. Requests of strangers are not: they could fill the list.
+# Every change of the forms, the API and the agent goes through here, so Activity shows refused changes, too. Requests
+# of strangers get no entry: they could fill the list.
 
-LONGEST = 2.0  # seconds of an act in steps: its answer must come before a proxy gives up
+LONGEST = 2.0  # seconds after which an act in steps answers: before a proxy gives up
 
 
 @asynccontextmanager
 async def noted(request: Request, change: str, subject: str = "") -> AsyncGenerator[AskedChange]:
-    """Write the change down when it was carried out or refused. An empty `change` only reads: nothing is written."""
+    """Write the change to Activity when it was carried out or refused. An empty `change` only reads: no entry."""
     asked = AskedChange(visitor_of(request).name, origin(request), partial(note, request), change, subject)
     async with notes.noted(asked, _why, (ClientDisconnect,)):
         yield asked

@@ -1,4 +1,4 @@
-"""Stands in front of every page: checks the host, finds out who asks, and sets the headers that protect a browser."""
+"""The middleware in front of every page: it checks the host, finds the visitor, and sets headers that protect users."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ PROTECTING = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-FRESH = "no-store"  # pages show what is now, and hold what only this visitor may see
+FRESH = "no-store"  # a page shows the present state, and may hold data that only this visitor may see
 
 
 @dataclass(slots=True)
 class Guard:
-    """ASGI middleware. `scope["visitor"]` is who asks; a page behind the guard always has one, unless it is PUBLIC.
-    `failed` answers where the store cannot say if a session counts."""
+    """ASGI middleware. It sets `scope["visitor"]` to the visitor; only PUBLIC paths are served without one. `failed`
+    answers if the store cannot say whether a session is valid."""
 
     app: ASGIApp
     visitors: Visitors
@@ -57,7 +57,7 @@ class Guard:
             or await self._let_in(scope, headers)
             or self.app
         )
-        with suppress(ClientDisconnect):  # its body was broken or cut off: nobody waits for an answer
+        with suppress(ClientDisconnect):  # the body of the request was cut off: nobody waits for an answer
             await answer(scope, receive, _protecting(scope, headers, send))
 
     def _wrong_place(self, scope: Scope, headers: Headers) -> Response | None:
@@ -67,7 +67,7 @@ class Guard:
         return _refused(scope, 421, f"host {host[:100]!r} is not served here: add it with --web-hosts")
 
     async def _let_in(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to one who may not go on; else None, with the visitor in the scope."""
+        """The answer that refuses the request; None if it may go on, with the visitor in the scope."""
         scope["visitor"] = None
         try:
             scope["visitor"] = await self.visitors.of(scope, headers)
@@ -79,37 +79,37 @@ class Guard:
         if scope["visitor"] is None and not scope["path"].startswith(PUBLIC):
             return _log_in_first(scope, headers, with_users=self.visitors.accounts.users is not None)
         if scope["method"] not in SAFE and self._is_of_another_site(headers):
-            text = "another site asks for this change: it is refused"
+            text = "the change was refused: a page of another site asked for it"
             await _note(scope, text)
             return _refused(scope, 403, text)
         return None
 
     def _is_of_another_site(self, headers: Headers) -> bool:
-        """True if the browser says that another site sent the request. Older browsers only send the origin; programs
-        send neither."""
+        """True if the browser says that another site sent the request. Older browsers send only the header Origin,
+        programs send neither header."""
         if (site := headers.get("sec-fetch-site")) is not None:
             return site not in {"same-origin", "none"}
         if (origin := headers.get("origin")) is None:
             return False
         try:
             there = urlsplit(origin).netloc.lower()
-        except ValueError:  # no browser writes it
+        except ValueError:  # no browser sends such an origin
             return True
         return there != headers.get("host", "").lower() and not self.hosts.is_named(there)
 
 
 def _two_ends(scope: Scope, headers: Headers) -> Response | None:
-    """The answer to a request with both Content-Length and Transfer-Encoding: a proxy may have used the other one, and
-    then the next request here would be one that the proxy has not seen."""
+    """Refuse a request with both Content-Length and Transfer-Encoding; None for other requests. A proxy may see another
+    end of the body than this server. The rest of the body would then be read as a request that the proxy never saw."""
     if "transfer-encoding" not in headers or "content-length" not in headers:
         return None
-    answer = _refused(scope, 400, "Content-Length and Transfer-Encoding: one of them is expected")
+    answer = _refused(scope, 400, "send either Content-Length or Transfer-Encoding, not both")
     answer.headers["connection"] = "close"
     return answer
 
 
 async def _note(scope: Scope, why: str) -> None:
-    """Note in Activity a change that is refused before its form is read. Requests of strangers are not noted."""
+    """Write to Activity a change that is refused before its form is read. Requests of strangers get no entry."""
     request, visitor = Request(scope), scope["visitor"]
     if visitor is not None:
         asked = Activity(visitor.name, origin(request), scope["path"].removeprefix("/"), "")
@@ -129,14 +129,15 @@ def _log_in_first(scope: Scope, headers: Headers, *, with_users: bool) -> Respon
         there = scope["path"] + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
         return RedirectResponse(f"/login?next={quote(there, safe='')}", 303)
     text, asks = "a token is needed: Authorization: Bearer TOKEN", "Bearer"
-    if with_users and "sec-fetch-mode" not in headers:  # a browser would open a window of its own
+    if with_users and "sec-fetch-mode" not in headers:  # a browser would open its own login window
         text, asks = f"{text}, or the Basic login of a user", 'Bearer, Basic realm="Holdfast", charset="UTF-8"'
     return problem(401, text, headers={"www-authenticate": asks})
 
 
 def _protecting(scope: Scope, headers: Headers, send: Send) -> Send:
-    """Sends with the headers that protect a browser. A request in chunks is the last of its connection: a proxy may see
-    another end of its body than we do, and what follows would be a request that the proxy has not seen."""
+    """A `send` that adds the headers that protect a browser. After a chunked request it closes the connection. A proxy
+    may see another end of the body than this server, and the rest would be read as a request that the proxy never
+    saw."""
     is_last = "transfer-encoding" in headers
 
     async def protected(message: Message) -> None:

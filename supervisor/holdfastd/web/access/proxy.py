@@ -1,4 +1,4 @@
-"""The proxy in front of the dashboard: its connections, and the user whom it names in each request."""
+"""The proxy in front of the dashboard: which connections it makes, and which user it names in a request."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from holdfast_config.addresses import parse_listen as parse_address
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """`trusted`: None if there is none. `alone`: other hosts may not connect, as their logins would come in clear."""
+    """The proxy in front of the dashboard. `trusted`: None without a proxy. `alone`: other hosts may not connect,
+    because their logins would be sent in clear."""
 
     trusted: TrustedProxy | None = None
     alone: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> Proxy:
-        """The proxy of the settings. They must have the address on which the pages are served."""
+        """The proxy of the settings, which must have the address on which the pages are served."""
         if settings.web_trust_proxy is None:
             return cls()
         listen = parse_address(settings.web or "0")
@@ -34,11 +35,12 @@ class Proxy:
         return self.trusted is not None and self.trusted.is_peer(_peer(scope))
 
     def may_connect(self, scope: Scope) -> bool:
-        """False for another host whose login would come in clear."""
+        """False for another host whose login would be sent in clear."""
         return not self.alone or self.sends(scope) or _is_loopback(_peer(scope))
 
     def names(self, headers: Headers) -> str:
-        """The user that the proxy names; empty: none. Raises ValueError if it names two, or no text."""
+        """The user whom the proxy names; empty if it names none. Raises ValueError if the header is there twice or its
+        value is no valid name."""
         assert self.trusted is not None
         given = headers.getlist(self.trusted.header)
         if len(given) > 1:
@@ -48,18 +50,18 @@ class Proxy:
         except UnicodeDecodeError:
             raise ValueError(f"the header {self.trusted.header} is not UTF-8") from None
         if not (name.isprintable() and len(name) <= 100):
-            raise ValueError(f"the header {self.trusted.header} is no name of at most 100 printable characters")
+            raise ValueError(f"the header {self.trusted.header} must be a name of at most 100 printable characters")
         return name
 
     def see_through(self, scope: Scope, headers: Headers) -> None:
-        """Put the address and the scheme of the proxy's client into the scope of a request that the proxy sends."""
+        """Set the address and the scheme in the scope of a proxy's request to those of the proxy's client."""
         if address := self._client(headers):
             scope["client"] = (address, 0)
         if (scheme := headers.get("x-forwarded-proto")) in {"http", "https"}:
             scope["scheme"] = scheme
 
     def _client(self, headers: Headers) -> str:
-        """The last address in X-Forwarded-For that is not the proxy's own: anyone can forge the earlier ones."""
+        """The last address in X-Forwarded-For that is not the proxy's own. A client can forge earlier addresses."""
         assert self.trusted is not None
         chain = ",".join(headers.getlist("x-forwarded-for")).split(",")
         for each in reversed(chain):
@@ -83,7 +85,7 @@ def _is_loopback(address: str | None) -> bool:
 
 
 def _without_port(text: str) -> str:
-    """The address of `text`, or empty if it has none."""
+    """The IP address in `text` without its port; empty if there is no address."""
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     bare = bare.partition(":")[0] if bare.count(":") == 1 else bare
     try:

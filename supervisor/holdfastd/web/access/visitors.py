@@ -1,4 +1,4 @@
-"""Finds out who sends a request: the user whom the proxy names, a login in its header, or an open session."""
+"""Finds the visitor who sends a request: by the proxy's header, by the header Authorization, or by an open session."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from holdfastd.web.queue.queue_access import QueueAccess
 # A browser that is logged in: the signed cookie that it sends, and the list of sessions that are open.
 #
 # The cookie says whose session it is and since when. The list is in the store, so that all web processes of the queue
-# see it, also after a restart: a session ends everywhere when its user logs out, whoever has a copy of the cookie. A
-# store that has lost the list ends all sessions. While the store is away no session counts.
+# see it, also after a restart. When the user logs out, the session ends everywhere, and copies of its cookie are
+# useless. If the store has lost the list, all sessions have ended. While the store is away, no session is valid.
 
 COOKIE = "holdfast_session"
 LASTS = 12 * 3600  # seconds
@@ -37,8 +37,8 @@ LASTS = 12 * 3600  # seconds
 
 @dataclass(slots=True)
 class SessionCookies:
-    """The token of the accounts signs: another token ends all sessions. A session ends, too, when its account is gone
-    or has another password."""
+    """The signed cookies of sessions. The key is the token of the accounts: another token ends all sessions. A session
+    also ends when its account is gone or has another password."""
 
     accounts: Accounts
     _signer: URLSafeTimedSerializer = field(init=False)
@@ -49,12 +49,12 @@ class SessionCookies:
         )
 
     def issue(self, account: Account) -> str:
-        """The value of the cookie of a new session."""
+        """The cookie value of a new session."""
         return self._signer.dumps([account.name, self._mark("session", account), secrets.token_urlsafe(16)])
 
     def read(self, value: str) -> Visitor | None:
-        """The visitor of a cookie, with the account's present role. None if the cookie was forged or changed, is older
-        than LASTS, or its account has changed since."""
+        """The visitor of a cookie, with the present role of the account. None if the cookie was forged, is older than
+        LASTS, or the account has changed since."""
         try:
             name, mark, csrf = self._signer.loads(value, max_age=LASTS)
         except (BadSignature, ValueError, TypeError):
@@ -65,7 +65,7 @@ class SessionCookies:
         return Visitor(account.name, account.role, Login.COOKIE, str(csrf))
 
     def through_proxy(self, account: Account) -> Visitor:
-        """A visitor whom the proxy names in each request: the secret of the forms is the account's."""
+        """A visitor whom the proxy names in each request. All forms of the account have the same secret."""
         return Visitor(account.name, account.role, Login.PROXY, self._mark("proxy", account))
 
     def with_header(self, account: Account) -> Visitor:
@@ -79,8 +79,8 @@ class SessionCookies:
 
 @dataclass(slots=True)
 class OpenSessions:
-    """The list of open sessions. A session is stored as a digest of its secret, so a reader of the store can make no
-    cookie or form from it. Each call raises StoreError."""
+    """The list of open sessions. The store has only a digest of a session's secret, so a reader of the store cannot
+    make a cookie or a form from it. The methods raise StoreError."""
 
     access: QueueAccess
 
@@ -93,7 +93,7 @@ class OpenSessions:
         await self.access.manager.retries.call(self.access.store.end_web_session, _named(visitor))
 
     async def has(self, visitor: Visitor) -> bool:
-        """True for a session that was begun and has not ended."""
+        """True if the session was begun and has not ended."""
         return await self.access.manager.retries.call(self.access.store.has_web_session, _named(visitor))
 
 
@@ -105,28 +105,29 @@ def _digest(what: str, text: str) -> str:
     return hashlib.sha256(f"{what}\0{text}".encode()).hexdigest()[:32]
 
 
-# Slows down guesses: a few wrong logins are free, then each costs a wait.
+# Slows down guesses: a few wrong logins cost nothing, each further one costs a wait.
 #
-# Wrong logins are counted for an account from one address, for an address, and for an account. One who has logged in to
-# an account from an address is slowed down there by the wrong logins of that pair alone: guesses by others lock nobody
-# out of a place that they have logged in from.
+# Wrong logins are counted three times: for the account from this address, for the address, and for the account. If a
+# user has once logged in to the account from this address, only the first count matters there. So guesses from other
+# addresses do not lock a user out.
 
-FREE = 5  # wrong logins in a row without a wait, to one account from one address
+FREE = 5  # wrong logins without a wait, to one account from one address
 FREE_OF_ADDRESS = 30
 FREE_OF_ACCOUNT = 50
-WAIT = 10.0  # seconds that each further one costs
-MOST = 10_000  # pairs, addresses and accounts that are remembered; the one that failed longest ago is forgotten first
+WAIT = 10.0  # seconds that each further wrong login costs
+MOST = 10_000  # remembered pairs, addresses and accounts; the one whose last failure is oldest is forgotten first
 
 
 @dataclass(slots=True)
 class LoginAttempts:
-    """Moments are seconds of one steady clock, which the caller reads. `account` is empty for a token."""
+    """The wrong logins so far. `now` is the monotonic clock in seconds, which the caller reads. `account` is empty for
+    a token."""
 
     _failed: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict[tuple[str, str], tuple[int, float]])
     _known: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
 
     def wait(self, address: str, now: float, account: str = "") -> float:
-        """Seconds until this address may try again to log in to this account; 0: now."""
+        """Seconds until this address may try to log in to this account again; 0: at once."""
         place = customer_of(address)
         bounds = [((place, account), FREE)]
         if (place, account) not in self._known:
@@ -158,11 +159,12 @@ def _forget(remembered: dict[tuple[str, str], Any]) -> None:
         remembered.pop(next(iter(remembered)))
 
 
-OPEN = ("/static/", "/healthz", "/.well-known/")  # these ask nobody for a login
+OPEN = ("/static/", "/healthz", "/.well-known/")  # paths that need no login
 
 
 class RequestRefusedError(Exception):
-    """The request is refused: `status`, and the sentence that says why. `wait`: seconds until it may come again."""
+    """The request is refused. `status`: the HTTP status of the answer. `wait`: seconds after which the client may try
+    again."""
 
     def __init__(self, status: int, text: str, wait: float = 0.0) -> None:
         self.status, self.wait = status, wait
@@ -171,7 +173,8 @@ class RequestRefusedError(Exception):
 
 @dataclass(slots=True)
 class Visitors:
-    """`_turns`: held by the login that is checked now, of those to one account from one place."""
+    """Finds the visitor of each request. `_turns`: one lock for each pair of address and account; a login holds it
+    while it is checked."""
 
     accounts: Accounts
     sessions: SessionCookies
@@ -183,9 +186,9 @@ class Visitors:
     )
 
     async def of(self, scope: Scope, headers: Headers) -> Visitor | None:
-        """The visitor who sends the request; None for a stranger, who may log in. Raises RequestRefusedError, or
-        StoreError if the store cannot confirm a browser's session. For a request of the proxy, this puts the address of
-        the proxy's client into the scope."""
+        """The visitor who sends the request; None for a stranger, who may log in. Raises RequestRefusedError. Raises
+        StoreError if the store cannot confirm a browser's session. If the proxy sends the request, this sets the
+        address in the scope to that of the proxy's client."""
         if self.proxy.sends(scope):
             self.proxy.see_through(scope, headers)
             return await self._through_proxy(scope, headers)
@@ -202,9 +205,9 @@ class Visitors:
         return self.sessions.read(HTTPConnection(scope).cookies.get(COOKIE, ""))
 
     async def log_in(self, address: str, name: str, password: str) -> Account | None:
-        """The account of this login; of a token if `name` is empty. Raises RequestRefusedError where they come too
-        often. Those to one account from one address are checked one after the other, so that each counts for the
-        next."""
+        """The account of this login; None if the login is wrong. If `name` is empty, `password` is a token. Logins to
+        one account from one address are checked one after the other, so that a failure counts for the next. Raises
+        RequestRefusedError after too many wrong logins."""
         turn = self._turns.setdefault((customer_of(address), name), asyncio.Lock())
         async with turn:
             return await self._log_in(address, name, password)
@@ -224,8 +227,8 @@ class Visitors:
         return account
 
     async def keeps(self, visitor: Visitor, scope: Scope) -> bool:
-        """True if the visitor's login is still valid with the same role. While the store is away, a session that was
-        valid before stays so."""
+        """True if the visitor's login is still valid, with the same role. While the store is away, a browser's session
+        stays valid."""
         match visitor.login:
             case Login.PROXY:
                 account = self.accounts.of_proxy(visitor.name)
@@ -267,7 +270,7 @@ class Visitors:
 
 
 def _basic(encoded: str) -> tuple[str, str]:
-    """Name and password of a Basic header; empty if it is none."""
+    """Name and password of a Basic header; both empty if the header cannot be read."""
     try:
         name, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):

@@ -1,1 +1,1 @@
-"""The HTTP API under /api/v1: the verbs of the command line, with the documents that it prints."""
+"""The HTTP API under /api/v1: it can do the same as the command line, and answers the documents that commands print."""

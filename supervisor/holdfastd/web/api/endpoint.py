@@ -1,4 +1,4 @@
-"""The ASGI application of the API: finds the operation, checks who asks, decodes, performs, and answers in JSON."""
+"""The ASGI application of the API: finds the operation, checks the visitor, decodes the request, answers in JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from holdfastd.web.queue.queue_access import QueueAccess
 PREFIX = "/api/v1/"
 DESCRIPTION = "openapi.json"
 CSRF = "x-csrf-token"
-MESSAGES = 4  # of the longest message go into one body
+MESSAGES = 4  # a body may be as long as this many messages of the maximum length
 _FIELD = re.compile(r"[a-z_]+")
 _CAPITAL = re.compile(r"([A-Z])")
 
@@ -86,26 +86,27 @@ class Api:
 
 
 def _matching(segments: tuple[str, ...]) -> Iterator[tuple[str, tuple[ApiOperation, dict[str, str]]]]:
-    """The operations of this path by their methods, with its values."""
+    """For each HTTP method of this path: the operation, and the values of the path's fields."""
     for operation in OPERATIONS:
         if (path := operation.matches(segments)) is not None:
             yield operation.method, (operation, path)
 
 
 def _kind(error: HoldfastError) -> str:
-    """`unknown-task` for UnknownTaskError."""
+    """The kind of an error in a problem document: `unknown-task` for UnknownTaskError."""
     return _CAPITAL.sub(r"-\1", type(error).__name__.removesuffix("Error")).lower().strip("-")
 
 
 def _encoded(answer: object) -> bytes:
     try:
         return msgspec.json.encode(answer)
-    except UnicodeEncodeError:  # half a character, in a text that another producer has pushed
+    except UnicodeEncodeError:  # a lone surrogate, in a text that another producer has pushed
         return json.dumps(answer).encode()
 
 
 def _field_of(error: HoldfastError, given: dict[str, Any]) -> str:
-    """The field that a sentence about bad input begins with; the place of its task in a list stands before it."""
+    """The input field that an error is about: `lane`, or `[3].lane` for a task in a list. The error's sentence begins
+    with the field."""
     if isinstance(error, InvalidArgumentError) and error.field:
         return error.field
     if not isinstance(error, InvalidTaskError | InvalidScheduleError):

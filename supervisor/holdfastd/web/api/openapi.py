@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the table of operations and of the types that decode requests and make answers."""
+"""The OpenAPI document, made from the table of operations and from the types of requests and answers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from holdfastd.web.live.event_streams import LAST_EVENT_ID
 
 _REFERENCE = "#/components/schemas/{name}"
 _ANY = {"description": "Any JSON value."}
-_DONE = {200: "Done.", 201: "Done: there is a new one.", 202: "Begun: it goes on after this answer."}
+_DONE = {200: "Done.", 201: "Done: something new was made.", 202: "Begun: the change goes on after this answer."}
 _REFUSED = {
     400: "A field is unknown, missing or wrong (`field` names it), or the body is not JSON.",
-    401: "The request has no token, or one that is not known.",
-    403: "A viewer asks for a change, a session does so without its secret, or this login may not come this way.",
+    401: "The request has no token, or an unknown token.",
+    403: "A viewer asks for a change, a session asks without its secret, or this kind of login is not allowed here.",
     404: "There is no such task, lane, schedule, batch, entry or operation.",
-    405: "The method is not allowed here; the header `allow` names those that are.",
-    409: "It cannot be done as things are: the task has ended, or has not; the id is taken.",
+    405: "The method is not allowed here; the header `allow` names the allowed methods.",
+    409: "The present state does not allow this change: the task has ended, has not ended, or the id is taken.",
     413: "The body is too large.",
     415: "The body is not `application/json`.",
     421: "The name in the header `host` is not served here.",
     429: "Too many messages wait for the task, or too many logins were wrong. Try again after `retry-after` seconds.",
-    500: "The service has failed in a way that it does not know; its log says how.",
+    500: "The service has failed unexpectedly; its log says how.",
     502: "A record in the store was changed by somebody else and cannot be read.",
     503: "The store is away or full, or too many streams are open. Try again after `retry-after` seconds.",
 }
@@ -44,11 +44,11 @@ _HEADERS = {401: "www-authenticate", 405: "allow", 429: "retry-after", 503: "ret
 _TAGS = {
     "tasks": "Submit tasks, follow them, control them.",
     "bulk": "Change all tasks that a filter finds.",
-    "lanes": "Lanes: what waits and runs in them, pauses, limits.",
+    "lanes": "Lanes: their waiting and running tasks, pauses, limits.",
     "handlers": "Handlers: figures, limits, JSON schemas of their arguments.",
-    "queue": "Counts of the queue, its next entries, and those that were set aside.",
+    "queue": "Counts of the queue, its next entries, and the entries that were set aside as unreadable.",
     "workers": "The workers of all hosts.",
-    "hosts": "Hosts, and the orders to claim nothing.",
+    "hosts": "Hosts, and the orders to claim no more tasks.",
     "schedules": "Schedules, their fires and their history.",
     "batches": "Batches and their tasks.",
     "dead": "Dead letters: tasks that failed for good.",
@@ -63,12 +63,12 @@ _LAST_EVENT_ID = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "maxLength": 100},
-    "description": "Id of the last event that was read, as browsers send it; counts more than `after`.",
+    "description": "Id of the last event that the client has read; browsers send it. It overrides `after`.",
 }
 
 
 class Problem(TypedDict, total=False):
-    """An error in the form of RFC 9457. `type` names its kind; `field`: the wrong field."""
+    """An error in the form of RFC 9457. `type`: the kind of the error; `field`: the wrong field."""
 
     type: str
     title: str
@@ -104,8 +104,8 @@ def _document() -> dict[str, Any]:
             "title": "Holdfast",
             "version": installed(),
             "summary": "Tasks of a queue: submit, follow, control; its lanes, workers, schedules and batches.",
-            "description": "Values in a path are percent-encoded. A list has a cursor, which is empty at its end. An "
-            "error is a problem document (RFC 9457).",
+            "description": "Values in a path are percent-encoded. A list has a cursor, which is empty on the last "
+            "page. An error is a problem document (RFC 9457).",
             "contact": {"name": "The operator of this service"},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -121,7 +121,7 @@ def _document() -> dict[str, Any]:
                 "login": {
                     "type": "http",
                     "scheme": "basic",
-                    "description": "The name and the password of a user, where the web process has a users file.",
+                    "description": "The name and the password of a user, if the web process has a users file.",
                 },
                 "session": {
                     "type": "apiKey",
@@ -136,7 +136,7 @@ def _document() -> dict[str, Any]:
 
 
 def _meanings(kind: type) -> Iterator[tuple[str, str]]:
-    """The fields of a class, each with the paragraph below it in the source."""
+    """The fields of a class, each with the string below it in the source: its description."""
     for each in kind.__mro__:
         if each.__module__ == kind.__module__:
             [defined] = ast.parse(inspect.getsource(each)).body
@@ -186,7 +186,7 @@ def _content(answer: Any, schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_defaults(body: Any) -> bool:
-    """True for a body that may be left out."""
+    """True if the body may be left out, because all its fields have defaults."""
     return isinstance(body, type) and not any(each.required for each in msgspec.structs.fields(body))
 
 
@@ -202,7 +202,8 @@ def _parameters(queries: dict[str, Any], query: Any) -> list[dict[str, Any]]:
 
 
 def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter for the document. It is never null: a missing parameter has no value. It is a text if it can be."""
+    """A query parameter for the document. A parameter is never null, only missing. If its type is a union with string,
+    the document says string."""
     described = {"description": schema["description"]} if "description" in schema else {}
     kept = {key: value for key, value in schema.items() if key not in ("description", "anyOf")}
     if "anyOf" in schema:
@@ -229,15 +230,15 @@ def _problem(status: int, text: str) -> dict[str, Any]:
 
 
 def _any(kind: type) -> dict[str, Any]:
-    """`object` is any JSON value."""
+    """The schema of a type that msgspec does not know: `object` means any JSON value."""
     if kind is object:
         return dict(_ANY)
     raise NotImplementedError(kind)
 
 
 def _complete(schema: dict[str, Any]) -> None:
-    """Add parts of the schema that msgspec leaves out: that items may be any value, because generators of clients drop
-    a list without `items`; and that words are strings."""
+    """Add the parts of a schema that msgspec leaves out. `items` of a list of any values: without it, generators of
+    clients drop the list. `type: string` for an enum."""
     if schema.get("type") == "array":
         schema.setdefault("items", {})
     if schema.get("type") == "object" and "properties" not in schema:

@@ -1,6 +1,6 @@
-"""An operation of the API: its method and path, a function whose annotations say what it takes and answers, its call.
+"""An operation of the API: its method and path, and a function whose annotations are the types of request and answer.
 
-An operation that carries out an act of operators is made of the definition of the act: `route`.
+`route` makes the operation of an operator's act from the definition of the act.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from holdfastd.web.queue.queue_access import QueueAccess
 
 @dataclass(slots=True)
 class ApiCall:
-    """`asked`: the change as Activity will have it; `problems`: reads what is wrong now; `reports`: of periods. A
-    function that changes something may set `status`, of its answer, and what stands in `asked`."""
+    """A call of an operation. `asked`: the change as Activity will show it. `problems`: reads the present problems of
+    the queue. `reports`: makes statistics of a period. `status`: HTTP status of the answer; the function may set it."""
 
     access: QueueAccess
     asked: AskedChange
@@ -53,8 +53,8 @@ QUERY, BODY = "query", "body"  # parameters that are decoded; all others are seg
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """`path`: with `{name}` for a segment; `act`: that it carries out; None: it only reads; `statuses`: of its answers
-    that are no errors; `examples`: of its body, by a name."""
+    """An operation of the API. `path`: has `{name}` for a variable segment. `act`: the act that the operation carries
+    out; None: it only reads. `statuses`: the HTTP statuses of successful answers. `examples`: of the body, by name."""
 
     method: str
     path: str
@@ -73,12 +73,12 @@ class ApiOperation:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the segments that vary."""
+        """The names of the variable segments."""
         return tuple(each[1:-1] for each in self.segments if each.startswith("{"))
 
     @property
     def hints(self) -> dict[str, Any]:
-        """The types of the function's parameters, and that of its answer as `return`."""
+        """The types of the function's parameters, and the type of its answer as `return`."""
         return _hints(self.function)
 
     @property
@@ -128,7 +128,8 @@ def route(
     examples: Mapping[str, object] | None = None,
     statuses: tuple[int, ...] = (200,),
 ) -> ApiOperation:
-    """Segments of the path are arguments; all others stand in the body. `statuses`: the first is that of the answer."""
+    """The operation that carries out an act. Variable segments of the path are arguments of the act; the body has the
+    others. The answer has the first of `statuses`."""
     segments = tuple(_SEGMENT.findall(path))
     body = _body(cast("type[msgspec.Struct]", act.arguments), segments)
 
@@ -153,7 +154,8 @@ def route(
 
 @cache
 def _body(arguments: type[msgspec.Struct], segments: tuple[str, ...]) -> type[msgspec.Struct] | None:
-    """The arguments that are no segments of the path; None if there is none. Acts on the same have one body."""
+    """The type of the body: the arguments that are not in the path; None if there are none. Acts with the same
+    arguments have one type."""
     left = [field for field in msgspec.structs.fields(arguments) if field.name not in segments]
     if not left:
         return None

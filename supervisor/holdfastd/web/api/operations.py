@@ -1,4 +1,4 @@
-"""All operations of the API; those on lanes, handlers, hosts, schedules and webhooks stand here."""
+"""The operations on lanes, handlers, hosts, schedules and webhooks, and OPERATIONS, the table of all operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfastd.web.api.task_operations import BATCHES, BULK, INTAKE, SET_ASIDE, 
 
 
 class LaneList(TypedDict):
-    """`handlers`: the limits of rates by handler; `quiet`: orders to hosts to claim nothing."""
+    """`handlers`: the rate limit of each handler; `quiet`: the orders to hosts to claim no more tasks."""
 
     lanes: list[queue_documents.LaneDocument]
     handlers: dict[str, str]
@@ -30,7 +30,7 @@ class LaneList(TypedDict):
 
 
 class QueueLength(TypedDict):
-    """The number of waiting entries, and that of each lane."""
+    """The number of waiting entries: of all lanes, and of each lane."""
 
     length: int
     lanes: dict[str, int]
@@ -42,7 +42,7 @@ class PeekQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class PeekedEntries(TypedDict):
-    """The next entries, each a JSON value, or its text if it is none."""
+    """The next entries. An entry is a JSON value, or a text if the entry is not JSON."""
 
     entries: list[Any]
 
@@ -104,19 +104,19 @@ class WorkerList(TypedDict):
 
 
 class HostList(TypedDict):
-    """The hosts that have live workers, with their number; `quiet`: the orders to claim nothing."""
+    """`hosts`: the number of live workers of each host; `quiet`: the orders to hosts to claim no more tasks."""
 
     hosts: dict[str, int]
     quiet: list[queue_documents.QuietDocument]
 
 
 async def list_workers(call: ApiCall) -> WorkerList:
-    """List the workers of all hosts, with those that have died within a day."""
+    """List the workers of all hosts, also those that died within a day."""
     return {"workers": [queue_documents.worker_document(worker) for worker in await call.manager.workers()]}
 
 
 async def list_hosts(call: ApiCall) -> HostList:
-    """List the hosts of the queue, and the orders to claim nothing."""
+    """List the hosts of the queue, and the orders to claim no more tasks."""
     hosts = dict[str, int]()
     for worker in await call.manager.workers():
         if worker.state != "dead":
@@ -133,7 +133,8 @@ HOSTS = (
 
 
 class ScheduleList(TypedDict):
-    """A page of schedules, the next to fire first. `unreadable`: reasons by id; `cursor`: empty at the end."""
+    """A page of schedules, the next to fire first. `unreadable`: ids of schedules that cannot be read, with the reason;
+    `cursor`: continues the list, empty on the last page."""
 
     schedules: list[queue_documents.ScheduleDocument]
     unreadable: dict[str, str]
@@ -184,7 +185,7 @@ async def get_schedule(call: ApiCall, schedule_id: schedules.ScheduleId) -> queu
 
 
 async def put_schedule(call: ApiCall, schedule_id: schedules.ScheduleId, body: ScheduleSpec) -> schedules.PutSchedule:
-    """Set or change a schedule. The same again changes nothing, but restarts a schedule that has ended."""
+    """Create or change a schedule. An equal definition changes nothing, but restarts a schedule that has ended."""
     answer = await schedules.SET_SCHEDULE.carry_out(
         doing(call.access, call.asked, Face.API), schedules.SetSchedule(schedule_id, body)
     )
@@ -195,7 +196,7 @@ async def put_schedule(call: ApiCall, schedule_id: schedules.ScheduleId, body: S
 async def schedule_history(call: ApiCall, schedule_id: schedules.ScheduleId, query: HistoryQuery) -> ScheduleHistory:
     """Show the history of a schedule's fires, newest first. The last hundred lines are kept."""
     lines = await call.manager.schedules.history(schedule_id, query.limit)
-    if not lines:  # every known schedule has at least a line: that it was set
+    if not lines:  # a known schedule has at least one line: the schedule was set
         await call.manager.schedules.get(schedule_id)
     return {"history": [queue_documents.occurrence_document(line) for line in lines]}
 
@@ -233,7 +234,7 @@ SCHEDULES = (
 
 
 Offset = Annotated[
-    str, Meta(pattern=r"^[0-9]{0,7}$", description="Continue after an earlier page: the cursor that it gave.")
+    str, Meta(pattern=r"^[0-9]{0,7}$", description="Continue after an earlier page: the cursor of that page.")
 ]
 
 
@@ -243,8 +244,8 @@ class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class WebhookList(TypedDict):
-    """Webhooks that wait, of which there are `total`. `url`: of all tasks without one of their own; `cursor` continues
-    the list, empty at its end."""
+    """A page of waiting webhooks; `total` webhooks wait. `url`: for tasks without a webhook of their own. `cursor`:
+    continues the list, empty on the last page."""
 
     url: str
     total: int

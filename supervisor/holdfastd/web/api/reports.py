@@ -1,4 +1,4 @@
-"""Operations that report: events, statistics, handlers, what is wrong now, and who changed what."""
+"""Operations that report: events, statistics, handlers, present problems, and the changes of operators."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ from holdfastd.documents.printed_times import Moment, moment
 from holdfastd.documents.queue_documents import EventDocument, event_document
 from holdfastd.web.api.operation import ApiCall, ApiOperation, Limit
 
-STEP, STEPS = 250, 8  # events read at once, and how often for one page
+STEP, STEPS = 250, 8  # events of one read, and maximum number of reads for one page
 
 Position = Annotated[
     str,
-    Meta(pattern=r"^([0-9]{1,19}-[0-9]{1,19})?$", description="Only entries before this position, as a page gave it."),
+    Meta(
+        pattern=r"^([0-9]{1,19}-[0-9]{1,19})?$",
+        description="Only entries before this position: the cursor of an earlier page.",
+    ),
 ]
 
 
@@ -38,7 +41,8 @@ class EventQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class EventList(TypedDict):
-    """Events, newest first. `cursor` continues the list, empty at its end; a page may hold fewer than asked for."""
+    """Events, newest first. `cursor`: continues the list, empty on the last page. A page may hold fewer events than
+    `limit`."""
 
     events: list[EventDocument]
     cursor: str
@@ -49,7 +53,7 @@ class HandlerQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class StatsQuery(HandlerQuery, forbid_unknown_fields=True, frozen=True):
-    handler: Annotated[str | None, Meta(description="Only tasks of this handler; '' for those that name none.")] = None
+    handler: Annotated[str | None, Meta(description="Only tasks of this handler; '' for tasks that name none.")] = None
     lane: OfLane = None
 
 
@@ -81,7 +85,7 @@ class ActivityQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ActivityDocument(TypedDict):
-    """A change: who asked, from where, and what came of it; if `refused`, why."""
+    """A change: who asked for it, from where, and its outcome; if `refused`, the outcome says why."""
 
     at: Moment | None
     position: str
@@ -94,7 +98,7 @@ class ActivityDocument(TypedDict):
 
 
 class ActivityList(TypedDict):
-    """Changes, newest first; `cursor` continues the list, empty at its end."""
+    """Changes, newest first. `cursor`: continues the list, empty on the last page."""
 
     activity: list[ActivityDocument]
     cursor: str
@@ -109,7 +113,7 @@ async def list_events(call: ApiCall, query: EventQuery) -> EventList:
     for _ in range(STEPS):
         step = await call.store.events_before(position, STEP if query.task or query.kind else query.limit)
         for event in step:
-            if len(found) >= query.limit and event.position != position:  # one entry may tell of several tasks
+            if len(found) >= query.limit and event.position != position:  # one entry may be an event of several tasks
                 return _events(found, position)
             position = event.position
             if wanted.matches(event):
@@ -127,7 +131,7 @@ async def get_stats(call: ApiCall, query: StatsQuery) -> ReportDocument:
 async def list_handlers(call: ApiCall, query: HandlerQuery) -> HandlerList:
     """List handlers with rate, failures, retries, crashes, waiting and run times of each.
 
-    Beside them those that workers have published, with a JSON schema of the arguments of each."""
+    Also list the handlers that workers have published, with JSON schemas of their arguments."""
     report = await _report(call, query.since)
     shown = call.access.redaction.schema
     published = [replace(each, arguments=shown(each.arguments)) for each in await call.store.published_handlers()]
@@ -135,7 +139,7 @@ async def list_handlers(call: ApiCall, query: HandlerQuery) -> HandlerList:
 
 
 async def list_problems(call: ApiCall) -> FindingList:
-    """List what is wrong with the queue and its store now, problems first, as `supervisor doctor` says it."""
+    """List the checks of `supervisor doctor`: what is wrong with the queue and its store now, problems first."""
     return {
         "findings": [
             {"level": each.level, "subject": each.subject, "look": each.look, "found": each.found, "fix": each.fix}
@@ -145,9 +149,9 @@ async def list_problems(call: ApiCall) -> FindingList:
 
 
 async def list_activity(call: ApiCall, query: ActivityQuery) -> ActivityList:
-    """List the changes that were asked for by commands, pages, the API or the agent, and those refused, newest first.
+    """List the changes that operators asked for by commands, pages, the API or the agent, newest first.
 
-    The last 10,000 are kept.
+    Refused changes are listed, too. The last 10,000 changes are kept.
     """
     entries = await call.store.activity_before(query.cursor, query.limit)
     listed: list[ActivityDocument] = [

@@ -1,4 +1,4 @@
-"""Reads and decodes what a request carries, within bounds."""
+"""Reads and decodes the path, the query and the body of a request, within bounds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from starlette.requests import Request
 from holdfastd.operations.reading import InvalidArgumentError, misfit
 from holdfastd.web.access.forms import read_body
 
-_MOST_FIELDS = 100  # of a query
+_MOST_FIELDS = 100  # fields of a query
 
 
 def read_segments(request: Request, prefix: str) -> tuple[str, ...]:
-    """The segments of the path behind `prefix`, each decoded by itself, so that a value may hold a slash."""
+    """The segments of the path behind `prefix`. They are split before they are decoded, so a value may hold a slash."""
     raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
     try:
         return tuple(unquote_to_bytes(each).decode() for each in raw.removeprefix(prefix.encode()).split(b"/"))
     except UnicodeDecodeError:
-        raise HTTPException(404, "no such page: its address is not UTF-8") from None
+        raise HTTPException(404, "no such page: its URL is not UTF-8") from None
 
 
 def read_query(request: Request, wanted: type[Any]) -> Any:
-    """The fields of the address as this struct. Raises InvalidArgumentError."""
+    """The query of the URL as a value of this struct. Raises InvalidArgumentError."""
     try:
         given = parse_qsl(request.url.query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError as error:
@@ -37,7 +37,8 @@ def read_query(request: Request, wanted: type[Any]) -> Any:
 
 
 async def read_json(request: Request, wanted: Any, most: int) -> Any:
-    """The body as a value of this type; no body is an empty object. Raises InvalidArgumentError, HTTPException."""
+    """The body as a value of this type; a missing body counts as `{}`. Raises InvalidArgumentError, and HTTPException
+    413 or 415."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("", "application/json"):
         raise HTTPException(415, f"content-type {kind[:80]!r}: application/json is expected")
@@ -55,7 +56,7 @@ async def read_json(request: Request, wanted: Any, most: int) -> Any:
 
 
 def _document(body: bytes) -> object:
-    """The raw JSON body; None if anything but JSON follows its first value."""
+    """The body as plain JSON values, for the text of an error; None if the body is not JSON."""
     try:
         return msgspec.json.decode(body or b"{}")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -33,8 +33,8 @@ from holdfastd.web.queue.found_tasks import Cursor, TaskSearch, counted_meanwhil
 async def submit_tasks(call: ApiCall, body: TaskSpec | TaskSpecs) -> TaskReceipt | list[TaskReceipt]:
     """Submit one task, or a list of tasks.
 
-    201 if there is a new one. The same task with the same id again is answered with 200, other content under its id
-    with 409. All of a list are checked before the first is written.
+    The status is 201 if a task is new, and 200 for the same task with the same id again. Other content under a known id
+    gets 409. All tasks of a list are checked before the first is written.
     """
     tasks = [body] if isinstance(body, TaskSpec) else body
     receipts = await SUBMIT_TASKS.carry_out(doing(call.access, call.asked, Face.API), SubmitTasks(tasks))
@@ -57,7 +57,7 @@ Wait = Annotated[
     Meta(
         ge=0,
         le=LONGEST_WAIT,
-        description="Answer once the task has ended or asks for input, or after so many seconds as it is then.",
+        description="Maximum number of seconds to wait until the task has ended or asks for input, before the answer.",
     ),
 ]
 
@@ -71,8 +71,8 @@ class TaskListQuery(TaskListing, frozen=True, kw_only=True, forbid_unknown_field
 
 class TaskList(TypedDict):
     """A page of tasks. `unreadable`: ids of tasks whose records cannot be read; `searched`: the number of tasks that
-    were looked at; `cursor`: continues the list, empty at its end. A page may hold fewer tasks than asked for, even
-    none, and not be the last one."""
+    were looked at; `cursor`: continues the list, empty on the last page. A page that is not the last may hold fewer
+    tasks than `limit`, even none."""
 
     tasks: list[task_documents.ListedTask]
     unreadable: list[str]
@@ -96,7 +96,7 @@ async def list_tasks(call: ApiCall, query: TaskListQuery) -> TaskList:
 
 
 async def get_task(call: ApiCall, task_id: tasks.TaskId, query: WaitQuery) -> task_documents.WholeTask:
-    """Show one task in full, with its result; with `wait` once it has ended or asks for input."""
+    """Show one task in full, with its result. With `wait`, first wait until the task has ended or asks for input."""
     if query.wait:
         async with held(call.request) as wait:
             with suppress(TimeoutError):
@@ -107,14 +107,14 @@ async def get_task(call: ApiCall, task_id: tasks.TaskId, query: WaitQuery) -> ta
 async def task_events(call: ApiCall, task_id: tasks.TaskId, query: AfterQuery) -> Response:
     """Follow a task to its end, as server-sent events: `change`, `part` and `end`.
 
-    A change has its state and the new steps of its history, a part is one of its answer. A connection that broke goes
-    on behind the header Last-Event-ID, or `after`.
+    A `change` has the state of the task and the new steps of its history. A `part` has a part of the answer. After a
+    broken connection, the header Last-Event-ID or `after` continues the events.
     """
     return await task_stream(call.request, task_id)
 
 
 async def why_task(call: ApiCall, task_id: tasks.TaskId) -> WhyDocument:
-    """Show the history of a task, how long it waited and ran, its present state, what comes next, what you can do."""
+    """Show a task's history, how long it waited and ran, its present state, what happens next, and what you can do."""
     return await call.manager.why(task_id, settings=call.access.settings)
 
 
@@ -146,8 +146,8 @@ class BulkList(TypedDict):
 
 
 class BulkCount(TypedDict):
-    """`found` of the `searched` tasks, of about `of`. `cursor`: goes on with counting, together with `found` and
-    `searched`; empty once all are counted."""
+    """`found`: the number of matching tasks among the `searched` ones; there are about `of` in all. `cursor`: with
+    `found` and `searched` it continues the count; empty when the count is complete."""
 
     found: int
     searched: int
@@ -156,7 +156,7 @@ class BulkCount(TypedDict):
 
 
 async def list_bulk_changes(call: ApiCall, query: BulkQuery) -> BulkList:
-    """List changes of many tasks, newest first, and how far they are. The last 100 are kept."""
+    """List changes of many tasks and their progress, newest first. The last 100 are kept."""
     now_ms = await call.store.clock_ms()
     return {"changes": [_document(call, each, now_ms) for each in await call.store.bulk_changes(query.limit)]}
 
@@ -165,7 +165,7 @@ VerbName = Annotated[str, Meta(description="The change.", extra_json_schema={"en
 
 
 async def count_for_bulk_change(call: ApiCall, verb: VerbName, query: TaskSearch) -> BulkCount:
-    """Count the tasks that a change of many tasks would change, for as long as a reader waits."""
+    """Count the tasks that a change of many tasks would change. A long count comes in several answers."""
     if verb not in set(BulkVerb):
         raise NotFoundError(f"no verb {verb[:50]!r} for many tasks: one of {', '.join(BulkVerb)} is expected")
     count = await counted_meanwhile(call.request, asked_change(BulkVerb(verb), query), query.before)
@@ -196,7 +196,7 @@ BULK = (
 
 
 class BatchList(TypedDict):
-    """A page of batches, the latest first. `unreadable`: ids of those whose records cannot be read."""
+    """A page of batches, the latest first. `unreadable`: ids of batches whose records cannot be read."""
 
     batches: list[task_documents.BatchDocument]
     unreadable: list[str]
@@ -209,7 +209,7 @@ class BatchTaskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class BatchTaskDocument(TypedDict):
-    """A task at its place, from 1; `end`: how it has ended, open if it has not."""
+    """A task of a batch. `place`: its place in the batch, from 1; `end`: how the task has ended, or open."""
 
     place: int
     task_id: str
@@ -217,22 +217,21 @@ class BatchTaskDocument(TypedDict):
 
 
 class BatchTaskList(TypedDict):
-    """Tasks of a batch in the order in which they were submitted. `more`: there are places behind these, to be had with
-    `after`."""
+    """Tasks of a batch in the order of submission. `more`: the batch has further tasks; `after` continues the list."""
 
     tasks: list[BatchTaskDocument]
     more: bool
 
 
 async def list_batches(call: ApiCall, query: PageQuery) -> BatchList:
-    """List batches, the latest first: the number of their tasks by how these have ended."""
+    """List batches, the latest first, with their numbers of open, completed, failed, rejected and canceled tasks."""
     page = await call.manager.batches(query.limit, query.cursor)
     listed = [task_documents.batch_document(each) for each in page.batches]
     return {"batches": listed, "unreadable": list(page.unreadable), "cursor": page.cursor}
 
 
 async def get_batch(call: ApiCall, batch: batches.Batch) -> task_documents.BatchDocument:
-    """Show one batch: its counts, its callback, when it was sealed and has ended."""
+    """Show one batch: its counts, its callback, and the times when it was sealed (takes no more tasks) and ended."""
     return task_documents.batch_document(await batches.known_batch(call.store, batch))
 
 
@@ -257,7 +256,7 @@ BATCHES = (
 
 
 class DeadQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
-    older: Annotated[Duration | None, Meta(description="Only tasks that failed longer ago.")] = None
+    older: Annotated[Duration | None, Meta(description="Only tasks that failed longer ago than this time.")] = None
 
 
 class UnreadableQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -284,7 +283,7 @@ async def list_unreadable(call: ApiCall, query: UnreadableQuery) -> UnreadableLi
 
 
 async def get_unreadable(call: ApiCall, address: unreadable.Address) -> UnreadableDocument:
-    """Show one entry in full, as far as it was kept (64 KiB)."""
+    """Show one unreadable entry. At most its first 64 KiB are kept."""
     each = await call.store.unreadable_at(address)
     if each is None:
         raise unreadable.missing(address)

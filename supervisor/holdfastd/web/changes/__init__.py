@@ -1,1 +1,1 @@
-"""Changes that pages can ask for: a file for each noun, and the endpoint that carries one out and writes it down."""
+"""The changes that pages can ask for, and the endpoint that carries out a change and writes it to Activity."""

@@ -1,4 +1,4 @@
-"""The changes that pages can ask for: each is an act, a reader of its form, and the page that shows what came of it."""
+"""The changes that pages can ask for. A change has an act, a reader of its form, and the page that shows the result."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ Texts = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class PageChange:
-    """`page`: shows the subject afterwards, `{}` stands for its id; `again`: shows the form with its fields and the
-    error of a refused change; None: the error alone. `read`: the arguments in the fields of the form; `related`: the
-    field that names what the subject is made of; empty: nothing."""
+    """A change that a page can ask for. `page`: URL of the page that shows the subject afterwards; `{}` stands for the
+    subject's id. `again`: shows the form again with its fields and the error of a refused change; None: only the error
+    is shown. `read`: makes the act's arguments of the fields. `related`: the field with the id that the subject was
+    made from; empty for none."""
 
     act: Act[Any, Any]
     page: str
@@ -84,8 +85,8 @@ def change_of(
     again: Callable[[Request, Fields, HoldfastError], Awaitable[Response]] | None = None,
     texts: Callable[[Fields], Texts] = dict,
 ) -> PageChange:
-    """The change that a form of these arguments asks for. A field that is empty was not given, unless `texts` reads the
-    form in another way."""
+    """The change whose form has the arguments of the act as its fields. An empty field counts as not given, unless
+    `texts` gives it a value."""
 
     async def read(_: QueueAccess, fields: Fields) -> object:
         return act.read_texts({name: text for name, text in texts(fields).items() if text != ""})
@@ -108,7 +109,7 @@ async def _submission_again(request: Request, fields: Fields, error: HoldfastErr
 
 
 async def _submission_form(access: QueueAccess, fields: Fields) -> SubmissionForm:
-    """The form as it was shown. A task that is gone leaves what was typed."""
+    """The form as the page showed it. If the task to edit is gone, this is the empty form of the handler."""
     with suppress(UnknownTaskError, InvalidTaskError):
         if original := fields.get(ORIGINAL, ""):
             return await task_pages.edit_form_of(access, original)
@@ -116,7 +117,8 @@ async def _submission_form(access: QueueAccess, fields: Fields) -> SubmissionFor
 
 
 def _message(fields: Fields) -> Texts:
-    """The text of the form is a text, or JSON. The id of the form makes it one message, sent twice."""
+    """The fields of the form of a message: `text` is read as JSON if `json` is checked. The form has a message id, so a
+    form that is sent twice sends one message."""
     others = {name: text for name, text in fields.items() if name not in ("text", "json")}
     text = fields.get("text", "").replace("\r\n", "\n")
     if not fields.get("json") or not text.strip():
@@ -128,7 +130,7 @@ def _message(fields: Fields) -> Texts:
 
 
 def _limits(*names: str) -> Callable[[Fields], Texts]:
-    """A field that is empty: the settings say this limit again."""
+    """Reads a form of limits. An empty field removes the limit that operators have set."""
 
     def texts(fields: Fields) -> Texts:
         typed = {name: text.strip() for name, text in fields.items()}
@@ -138,7 +140,8 @@ def _limits(*names: str) -> Callable[[Fields], Texts]:
 
 
 async def _read_schedule(access: QueueAccess, fields: Fields) -> schedules.SetSchedule:
-    """Values that the form has hidden come back as they are stored. The form for a new one changes none that exists."""
+    """The schedule that a form sets. Values that the form showed as hidden keep their stored values. A form for a new
+    schedule does not change an existing one."""
     name, stored, is_new = fields.get(schedules.SET_SCHEDULE.subject, ""), dict[str, object](), not fields.get("known")
     if not is_new:
         with suppress(UnknownScheduleError):
@@ -185,7 +188,7 @@ CHANGES = (
 )
 
 
-# Changes of the tasks that were chosen in a list, one by one.
+# One change for all tasks that the user has chosen in a list.
 
 MOST = 100  # tasks of one form
 ACTS: dict[BulkVerb, Act[Any, Any]] = {

@@ -1,1 +1,1 @@
-"""Events as they happen, sent to browsers and programs: those of the queue, and those of one task."""
+"""Event streams for browsers and programs: the events of the queue, and the events of one task, as they happen."""

@@ -1,10 +1,10 @@
-"""Reads the event stream once for all who listen, while anyone does, and keeps the last batches for them.
+"""Reads the store's event stream once for all listeners, while there are any, and keeps the last batches for them.
 
-A listener has no queue of its own: it holds its place among the batches that are kept, so one that reads slowly costs
-no memory and holds up nobody. When it comes back and its place is gone, it is told how many events it has missed.
+A listener has no queue of its own, only its place among the kept batches. So a slow listener costs no memory and holds
+up nobody. If its place is gone when it reads again, it gets a message with the number of missed events.
 
-The feed reads at most ten times a second, and about AT_ONCE events each time. If it falls behind by LAG_MS, it goes on
-at the end of the stream, and says so. So its cost is bounded, whatever the workers do.
+The feed reads at most ten times a second, and about AT_ONCE events each time. If the feed falls behind by LAG_MS, it
+skips to the end of the stream, and tells the listeners. So its cost is bounded, whatever the workers do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
 
-# The events that an address asks for: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
+# The events that the query of a URL selects: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 
 LONGEST = 256  # characters of a name
 
@@ -54,7 +54,7 @@ class EventSelection(NamedTuple):
 
     @classmethod
     def of(cls, query: QueryParams) -> EventSelection:
-        """Raises HTTPException 400 for a value that is not allowed."""
+        """The selection in a query. Raises HTTPException 400 for a value that is not allowed."""
         kinds = frozenset(kind for kind in query.getlist("kind") if kind)
         if unknown := kinds - set(EVENTS):
             raise HTTPException(400, f"kind {min(unknown)[:50]!r}: one of {', '.join(EVENTS)} is expected")
@@ -69,7 +69,7 @@ class EventSelection(NamedTuple):
         return bool(self.lane or self.handler)
 
     def concerns(self, event: Happening) -> bool:
-        """True if the kind and the task of an event are selected; its lane and handler may still rule it out."""
+        """True if the kind and the task of an event are selected. Its lane and handler are not checked here."""
         return (not self.kinds or event.event in self.kinds) and self.task in ("", event.subject)
 
     def matches(self, event: Happening, places: Mapping[str, TaskPlace]) -> bool:
@@ -83,14 +83,14 @@ class EventSelection(NamedTuple):
         return place is not None and self.lane in ("", place.lane) and self.handler in ("", place.handler)
 
 
-# Events that were read at once, encoded once for all listeners who select the same of them.
+# Events of one read. They are encoded once for all listeners with the same selection.
 
 
 @dataclass(slots=True)
 class EventBatch:
-    """`start`: the number of events that the feed has published before these; `notice`: a message that comes before
-    them; `shown`: makes of an event's detail the text that may be shown; `unplaced`: the number of their tasks whose
-    lane and handler are not known, as they were too many."""
+    """The events of one read. `start`: the number of events that the feed published before. `places`: lane and handler
+    of known tasks. `shown`: removes secrets from the detail of an event. `notice`: a message before the events.
+    `unplaced`: the number of tasks whose lane and handler were not looked up, because there were too many."""
 
     start: int
     events: tuple[Happening, ...]
@@ -109,8 +109,8 @@ class EventBatch:
         return bool(self.notice) or any(selection.matches(event, self.places) for event in self.events)
 
     def encoded(self, selection: EventSelection) -> bytes:
-        """The notice and the selected events as messages. The last event of an entry of the stream has its position:
-        a client that goes on behind a position has seen the whole entry."""
+        """The notice and the selected events as messages. An entry of the stream may be several events. Only the last
+        of them has the position, so a client that goes on behind a position has seen the whole entry."""
         found = self._encoded.get(selection)
         if found is None:
             chosen = [event for event in self.events if selection.matches(event, self.places)]
@@ -131,7 +131,7 @@ class EventBatch:
         return text + (stream_response.place(event.position) if is_end else b"\n")
 
     def _document(self, event: Happening) -> dict[str, object]:
-        """The document that `supervisor events --json` prints, with the lane and the handler of its task if known."""
+        """The document that `supervisor events --json` prints, plus the lane and the handler of the task if known."""
         document: dict[str, object] = {
             "at": moment(event.at_ms),
             "at_ms": event.at_ms,
@@ -146,17 +146,18 @@ class EventBatch:
 
 
 def left_out(missed: MissedEvents, count: int | None = None) -> bytes:
-    """Tells a listener that events between two positions were left out: `count` of all kinds, None if unknown."""
+    """A message to a listener: events between two positions were left out. `count`: their number, of all kinds; None if
+    unknown."""
     return stream_response.message({"after": missed.after, "before": missed.before, "count": count}, "left-out")
 
 
 def store_notice(problem: str) -> bytes:
-    """Tells listeners that the store is away, or, with an empty problem, that it is back."""
+    """A message to listeners: the store is away because of `problem`; with an empty problem, the store is back."""
     return stream_response.message({"away": bool(problem), "problem": problem}, "store")
 
 
-# Lanes and handlers of the tasks that events are about: events do not name them, so they are looked up when a filter
-# needs them, and those of the last tasks are remembered.
+# Lanes and handlers of the tasks that events are about. Events do not name them, so they are looked up if a listener's
+# selection needs them. Those of the last tasks are kept.
 
 REMEMBERED = 10_000  # tasks
 PLACES_AT_ONCE = 25  # tasks looked up for one batch of events
@@ -170,7 +171,7 @@ class TaskPlaces:
     known: dict[str, TaskPlace] = field(default_factory=dict[str, TaskPlace])
 
     async def learn(self, events: Iterable[Happening], most: int = PLACES_AT_ONCE) -> int:
-        """Look up the tasks of these events, the latest ones first; the number of tasks that were too many."""
+        """Look up at most `most` tasks of these events, the latest first. The answer is the number of other tasks."""
         wanted = dict.fromkeys(
             event.subject
             for event in reversed(list(events))
@@ -190,12 +191,12 @@ class TaskPlaces:
 
 
 EVERY = 0.1  # seconds between two reads while events come
-AT_ONCE = 250  # events of one read, about: an entry of the stream may be an event of several tasks
-KEPT = 64  # batches
+AT_ONCE = 250  # approximate number of events of one read: an entry of the stream may be several events
+KEPT = 64  # batches that are kept for slow listeners
 LAG_MS = 5000
 BLOCK = 5.0  # seconds of one read while no events come
 RETRY_EVERY = 0.5  # seconds between two tries while the store is away
-LINGER = 2.0  # seconds for which an unused feed goes on: the next page of a browser listens again
+LINGER = 2.0  # seconds for which a feed without listeners goes on reading: the browser's next page listens again
 
 
 _log = structlog.get_logger("holdfast.web")
@@ -209,7 +210,8 @@ class Listening:
 
 @dataclass(slots=True)
 class EventFeed:
-    """`position`: that of the last event that was read; `problem`: why the store cannot be read now, or empty."""
+    """Reads the event stream for all listeners. `position`: that of the last event read. `problem`: why the store
+    cannot be read now; empty if it can."""
 
     access: QueueAccess
     position: str = field(default="", init=False)
@@ -235,7 +237,7 @@ class EventFeed:
 
     @asynccontextmanager
     async def joined(self, selection: EventSelection, every: float = EVERY) -> AsyncGenerator[None]:
-        """Listen until the end of the block. Raises StoreError if the store is away and nobody listens yet."""
+        """Listen until the end of the block. The first listener gets StoreError if the store is away."""
         listening = Listening(selection, every)
         self._listening.add(listening)
         try:
@@ -251,8 +253,8 @@ class EventFeed:
             self._listening.discard(listening)
 
     def news(self) -> AsyncGenerator[list[EventBatch | bytes]]:
-        """All that is published from now on, until the feed is closed: all that is new at once; bytes: a message about
-        batches that are gone."""
+        """All batches from now on, until the feed is closed. An item is a list of all new batches; bytes in it are a
+        message about missed events."""
         return self._news_behind(self._published, self._total, self.position)
 
     async def _news_behind(self, number: int, total: int, position: str) -> AsyncGenerator[list[EventBatch | bytes]]:
@@ -270,7 +272,7 @@ class EventFeed:
             yield new
 
     async def close(self) -> None:
-        """End all listeners and the reader."""
+        """End the reader and the streams of all listeners."""
         self.closed.set()
         self._news.set()
         if self._reader is not None:
@@ -301,11 +303,11 @@ class EventFeed:
             await self._take(page)
 
     def _limit(self) -> int:
-        """The number of entries for the next read."""
+        """The number of stream entries to ask for in the next read."""
         return max(8, min(AT_ONCE, round(AT_ONCE / self._per_entry)))
 
     async def _take(self, page: Happenings) -> None:
-        """Publish a page. If the feed is too far behind, skip to the end of the stream."""
+        """Publish the events of a read. If the feed is too far behind, skip to the end of the stream."""
         events = page.events
         entries = len({event.position for event in events})
         notice = left_out(MissedEvents(self.position, events[0].position)) if page.missed else b""

@@ -1,4 +1,4 @@
-"""Addresses of event streams: `/events/stream`, `/events/changes`, and the stream of one task for the API."""
+"""Event streams: the pages' `/events/stream` and `/events/changes`, and the API's stream of one task."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from holdfastd.web.live.event_feed import EventBatch, EventFeed, EventSelection,
 from holdfastd.web.live.stream_response import stream
 from holdfastd.web.queue.queue_access import QueueAccess, position_of, queue_of, stream_position
 
-# Follows one task: the steps of its history and the parts that it emits, as they come, until it has ended or asks for
-# input.
+# Follows one task: the steps of its history and the parts that it emits, as they come, until the task has ended or asks
+# for input.
 #
 # `task_updates(access, task_id, after)` is an async generator. Its first item may raise UnknownTaskError,
-# InvalidTaskError or StoreUnavailableError; later it waits while the store is away, and goes on, and raises
-# UnknownTaskError if the task is removed. Leave it with `contextlib.aclosing`.
+# InvalidTaskError or StoreUnavailableError. Later the generator waits while the store is away. It raises
+# UnknownTaskError if the task is removed. Close the generator with `contextlib.aclosing`.
 #
 #     async with aclosing(task_updates(access, task_id)) as updates:
 #         async for update in updates:
@@ -39,9 +39,9 @@ from holdfastd.web.queue.queue_access import QueueAccess, position_of, queue_of,
 #                 case TaskChanged(record=record, steps=steps): ...   # record.state, record.result …
 #                 case PartEmitted(part=part): ...                    # part.value
 #
-# The store's record is the truth and is read again at each notice, so a lost notice costs a moment and no step. Each
-# item has a `position`: `str(position)` is an id for an event stream, and `TaskPosition.read(text)` of it, given as
-# `after`, goes on behind it, in any process.
+# The generator reads the store's record again at each notice. So a lost notice delays an item, but loses none. Each
+# item has a `position`. `str(position)` is the id of a message in an event stream. To continue behind it, in any
+# process, pass `TaskPosition.read(text)` as `after`.
 
 LOOK_EVERY = 1.0  # seconds without a notice after which the record is read again: a claim gives no notice
 RETRY_EVERY = 0.5  # seconds between two tries while the store is away
@@ -57,7 +57,7 @@ class TaskPosition(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The position of this text; raises ValueError for any other text."""
+        """The position that `str(position)` has written. Raises ValueError for any other text."""
         numbers = text.split("-")
         if len(numbers) != 3 or not all(n.isascii() and n.isdigit() and len(n) < 17 for n in numbers):
             raise ValueError(f"{text[:50]!r}: a position such as 1700000000000-1-0 is expected")
@@ -72,10 +72,10 @@ BEGINNING = TaskPosition()
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """The whole task at this moment, and the steps of its history since the change before: of a great many the latest.
+    """The whole task now, and the new steps of its history since the change before; of very many, only the latest.
 
-    The first item is one of these, unless the task has already ended or asks for input: then it comes last, after all
-    its parts. `steps` is empty if only its progress has changed, or nothing since the position that was asked for.
+    The first item is a TaskChanged. If the task has already ended or asks for input, the TaskChanged comes last, after
+    all parts. `steps` is empty if only the task's progress has changed, or nothing since the given position.
     """
 
     position: TaskPosition
@@ -85,7 +85,8 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class PartEmitted:
-    """A part of an answer. One of a later run than the part before means that the task began anew."""
+    """A part that the handler has emitted. If `part.run` is higher than in the part before, the task runs again from
+    its beginning."""
 
     position: TaskPosition
     part: EmittedPart
@@ -94,7 +95,7 @@ class PartEmitted:
 async def task_updates(
     access: QueueAccess, task_id: str, after: TaskPosition = BEGINNING
 ) -> AsyncGenerator[TaskChanged | PartEmitted]:
-    """All that happens to a task behind a position, until it has ended or asks for input."""
+    """The changes and parts of a task behind a position, until the task has ended or asks for input."""
     follower = _TaskFollower(access, task_id, after)
     wake = asyncio.Event()
     heeding = asyncio.create_task(_heed(access.store, task_id, wake))
@@ -119,7 +120,7 @@ async def task_updates(
 
 
 async def _heed(store: Store, task_id: str, wake: asyncio.Event) -> None:
-    """Sets `wake` at each notice of the task, and once the subscription stands."""
+    """Set `wake` at each notice of the task. The subscription itself sets it once, when it stands."""
     while True:
         try:
             async with subscription(store.emitted(task_id)) as notices:
@@ -142,7 +143,8 @@ class _TaskFollower:
         return self._last is not None
 
     async def look(self) -> AsyncGenerator[TaskChanged | PartEmitted]:
-        """All new changes and parts. The record is read before the parts, so a settled task's parts are complete."""
+        """All new changes and parts. The record is read before the parts, so the parts of a settled task are
+        complete."""
         change = None
         if self._last is None or await self.access.store.get(self.task_id, payloads=False) != self._last:
             change = await self.access.manager.get_task(self.task_id)
@@ -178,17 +180,17 @@ class _TaskFollower:
             is_whole = page.is_whole
 
 
-# The messages that a listener gets: each selected event, or a word at most every two seconds that something has
-# happened.
+# The messages that a listener gets: either the selected events, or the message `changed` at most every two seconds.
 
-PAGE = 250  # entries of the stream
-MOST_PAGES = 8  # read for a listener that goes on behind a position
-PLACE_EVERY = 50  # reads without a selected event after which the position is told
-CHANGED_EVERY = 2.0  # seconds: as often as a page asks by itself
+PAGE = 250  # entries of the stream in one read
+MOST_PAGES = 8  # reads for a listener that continues behind a position
+PLACE_EVERY = 50  # reads without a selected event after which the listener gets the position
+CHANGED_EVERY = 2.0  # seconds: as often as a page reloads by itself
 
 
 async def selected_messages(feed: EventFeed, selection: EventSelection, after: str) -> AsyncGenerator[bytes]:
-    """The selected events behind a position (empty: new ones), without end."""
+    """Messages with the selected events, without end. `after`: first the kept events behind this position; empty: only
+    new events."""
     async with feed.joined(selection), aclosing(feed.news()) as news:
         began_at, quiet = feed.position, 0
         yield stream_response.BEGINNING
@@ -207,7 +209,7 @@ async def selected_messages(feed: EventFeed, selection: EventSelection, after: s
 
 
 async def change_messages(feed: EventFeed, selection: EventSelection) -> AsyncGenerator[bytes]:
-    """A message `changed` after each selected event."""
+    """The message `changed` when a selected event has happened, at most every CHANGED_EVERY seconds."""
     async with feed.joined(selection, CHANGED_EVERY), aclosing(feed.news()) as news:
         yield stream_response.BEGINNING
         async for batches in news:
@@ -219,8 +221,8 @@ async def change_messages(feed: EventFeed, selection: EventSelection) -> AsyncGe
 
 
 async def _earlier(feed: EventFeed, selection: EventSelection, after: str, until: str) -> AsyncGenerator[bytes]:
-    """The selected events between two positions. If there are very many, only the first ones, and a message about the
-    rest."""
+    """Messages with the selected events between two positions. If there are very many, only the first ones, and a
+    message about the rest."""
     position, pages, is_whole = after, 0, False
     while not is_whole and pages < MOST_PAGES:
         page: Happenings = await feed.access.store.events(position, PAGE)
@@ -240,7 +242,7 @@ async def _earlier(feed: EventFeed, selection: EventSelection, after: str, until
 
 
 def number(position: str) -> tuple[int, int]:
-    """A position, for comparisons."""
+    """A position as numbers, which can be compared."""
     ms, _, part = position.partition("-")
     return int(ms), int(part or 0)
 
@@ -249,21 +251,22 @@ LAST_EVENT_ID = "last-event-id"
 
 
 async def events(request: Request) -> Response:
-    """The selected events: new ones, or those behind `?after=` or Last-Event-ID."""
+    """The stream of selected events: new ones, or those behind `?after=` or Last-Event-ID."""
     selection = EventSelection.of(request.query_params)
     after = position_of(LAST_EVENT_ID, request.headers.get(LAST_EVENT_ID, "")) or stream_position(request, "after")
     return await stream(request, selected_messages(_feed(request), selection, after))
 
 
 async def changes(request: Request) -> Response:
-    """`changed` at most every two seconds, when a selected event has happened: a page asks again."""
+    """The stream of `changed` messages: at most one in two seconds, when a selected event has happened. A page then
+    reloads."""
     selection = EventSelection.of(request.query_params)
     return await stream(request, change_messages(_feed(request), selection))
 
 
 async def task_stream(request: Request, task_id: str) -> Response:
-    """All that happens to a task, to its end: `change` with its state and the new steps of its history, `part` with a
-    part of its answer, `end` when it has ended or asks for input. Goes on behind Last-Event-ID or `?after=`."""
+    """The stream of a task. `change` has its state and the new steps of its history, `part` a part of its answer; `end`
+    says that the task has ended or asks for input. Last-Event-ID or `?after=` continues a stream."""
     given = request.headers.get(LAST_EVENT_ID, "") or request.query_params.get("after", "")
     try:
         after = TaskPosition.read(given) if given else BEGINNING

@@ -1,15 +1,15 @@
-"""Answers with an event stream (text/event-stream), whatever its messages are about.
+"""Answers a request with an event stream (text/event-stream) of any messages.
 
     return await stream(request, messages)   # an async generator of bytes; an error of its first item is the answer
 
 The stream ends with its messages, when its client has gone, when its login has ended, or when the process must stop. It
 also ends after an hour: a browser then connects again, and so shows that it is still logged in. A stream of the agent
-has no such limit, because its clients do not reconnect by themselves. While nothing comes, a comment every fifteen
-seconds keeps proxies from closing it. Only so many streams are open at once, those of the dashboard, the API and the
-agent together; one counts from the moment at which it is asked for.
+has no such limit, because its clients do not reconnect by themselves. If no message comes for fifteen seconds, the
+process sends a comment, so that proxies keep the connection. The number of open streams is limited, for the dashboard,
+the API and the agent together. A stream counts from its request on.
 
-A request that is answered later, when a task has come to rest, holds its connection as a stream does. So it counts as
-one, and ends as one (`held`).
+A request that waits for a task before it is answered keeps its connection open like a stream. So it counts and ends
+like a stream (`held`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from holdfastd.web.queue.queue_access import queue_of
 
 # Messages of an event stream (text/event-stream), as bytes.
 
-RETRY_MS = 2000  # a browser connects again so long after its connection broke
+RETRY_MS = 2000  # a browser connects again this long after its connection broke
 BEGINNING = b"retry: %d\n\n" % RETRY_MS
 HEARTBEAT = b": still here\n\n"
 
@@ -43,13 +43,14 @@ json = msgspec.json.Encoder().encode
 
 
 def message(data: object, event: str = "", position: str = "") -> bytes:
-    """`event`: its type, empty for the usual one; `position`: a client that connects again names the last one."""
+    """A message of an event stream. `event`: its type; empty for the default type. `position`: its id, which a client
+    sends when it connects again."""
     head = f"event: {event}\n" if event else ""
     return b"%sdata: %s\n%s\n" % (head.encode(), json(data), _id(position))
 
 
 def place(position: str) -> bytes:
-    """A message with only a position: the client remembers it, and shows nothing."""
+    """A message with only a position, for a client that connects again later. The client shows nothing."""
     return _id(position) + b"\n"
 
 
@@ -59,11 +60,11 @@ def _id(position: str) -> bytes:
 
 HEARTBEAT_EVERY = 15.0  # seconds
 LONGEST = 3600.0  # seconds of one stream
-LOGIN_EVERY = 1.0  # seconds after which the login is looked at again, before anything else is sent
-LOGINS_EVERY = 1.0  # seconds after which the logins of all streams are looked at again, also of those that send nothing
-MOST = 2000  # streams at once, fewer where the process may open few files
-OTHERS = 200  # files that other requests and the store may need
-RETRY_AFTER = 30  # seconds after which a client that was refused may ask again
+LOGIN_EVERY = 1.0  # seconds after which a stream checks its login again before it sends anything
+LOGINS_EVERY = 1.0  # seconds between two checks of the logins of all streams, also of silent ones
+MOST = 2000  # streams at once; fewer if the process may open few files
+OTHERS = 200  # files that are left for other requests and the store
+RETRY_AFTER = 30  # seconds after which a refused client may ask again
 
 
 _log = structlog.get_logger("holdfast.web")
@@ -91,7 +92,8 @@ class OpenStreams:
         return cls(MOST if files < 0 else max(1, min(MOST, files - OTHERS)))
 
     def begin(self, request: Request) -> asyncio.Future[None]:
-        """Count one more. Raises TooManyStreamsError."""
+        """Count the stream of this request. The answer is a future: cancel it to end the stream. Raises
+        TooManyStreamsError."""
         if len(self.open) >= self.most:
             raise TooManyStreamsError(self.most)
         over = asyncio.get_running_loop().create_future()
@@ -108,8 +110,7 @@ class OpenStreams:
             each.cancel()
 
     async def _watch(self) -> None:
-        """End streams whose login has ended, as long as any stream is open. All streams of a login are checked at
-        once."""
+        """While streams are open, end those whose login has ended. One check serves all streams of a login."""
         while self.open:
             await asyncio.sleep(LOGINS_EVERY)
             logins = dict[Visitor, list[asyncio.Future[None]]]()
@@ -120,7 +121,7 @@ class OpenStreams:
 
 
 async def _end_without_login(request: Request, streams: list[asyncio.Future[None]]) -> None:
-    """End these streams if their login (that of this request) has ended."""
+    """End these streams if their common login has ended. `request`: that of one of them."""
     try:
         counts = await login_counts(request)
     except Exception:
@@ -131,8 +132,8 @@ async def _end_without_login(request: Request, streams: list[asyncio.Future[None
 
 
 async def stream(request: Request, messages: AsyncGenerator[bytes], *, longest: float | None = LONGEST) -> Response:
-    """Raises TooManyStreamsError, and the error of the first message. `longest`: seconds, None: as long as it goes
-    on."""
+    """The answer that streams these messages. `longest`: seconds after which the stream ends; None: no limit. Raises
+    TooManyStreamsError, and any error of the first message."""
     streams = _streams_of(request)
     over = streams.begin(request)
     try:
@@ -145,9 +146,8 @@ async def stream(request: Request, messages: AsyncGenerator[bytes], *, longest: 
 
 @asynccontextmanager
 async def held(request: Request) -> AsyncGenerator[Callable[[Awaitable[object]], Awaitable[None]]]:
-    """A request that waits before it is answered. `wait(work)` returns when the work is done, when the client has gone
-    and when the process is told to stop. Raises TooManyStreamsError at once, and HTTPException 401 as soon as the login
-    counts no more."""
+    """Let a request wait before it is answered. `wait(work)` returns when the work is done, when the client has gone,
+    or when the process must stop. Raises TooManyStreamsError at once, HTTPException 401 when the login has ended."""
     over = _streams_of(request).begin(request)
 
     async def wait(work: Awaitable[object]) -> None:
@@ -169,8 +169,8 @@ async def held(request: Request) -> AsyncGenerator[Callable[[Awaitable[object]],
 async def _open(
     request: Request, over: asyncio.Future[None], receive: Receive, longest: float | None = None
 ) -> AsyncGenerator[None]:
-    """A stream that counts until the end of the block. It is over when its client has gone, and after `longest`
-    seconds."""
+    """Watch a stream until the end of the block: `over` is done when the client has gone, and after `longest` seconds.
+    At the end, the stream no longer counts."""
     gone = asyncio.create_task(_until_gone(receive))
     gone.add_done_callback(lambda _: over.cancel())
     too_long = None if longest is None else over.get_loop().call_later(longest, over.cancel)
@@ -201,7 +201,7 @@ class EventStreamResponse(Response):
         first: bytes,
         longest: float | None,
     ) -> None:
-        # The body has no length, and a proxy may not collect it.
+        # The body has no known length, and a proxy must pass each message on at once.
         self.status_code, self.background = 200, None
         self.raw_headers = [
             (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -244,8 +244,8 @@ class EventStreamResponse(Response):
 
 
 async def _next(messages: AsyncGenerator[bytes], shown: Callable[[str], str]) -> bytes | None:
-    """The next message; None at the end. After an error the last message says why the stream ends; `shown` makes that
-    text."""
+    """The next message; None at the end. After an error, the last message says why the stream ends. `shown` removes
+    secrets from its text."""
     try:
         return await anext(messages, None)
     except HoldfastError as error:

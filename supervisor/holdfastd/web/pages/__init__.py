@@ -1,1 +1,1 @@
-"""The pages of the dashboard, by what they show: each reads the store and hands values to a template."""
+"""The pages of the dashboard, in files by their subject. A page reads the store and hands values to a template."""

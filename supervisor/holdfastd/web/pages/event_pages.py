@@ -14,14 +14,15 @@ from holdfastd.web.queue.queue_access import queue_of, stream_position
 from holdfastd.web.rendering import page
 
 LAST = 100  # events of a page
-LOOKS = 8  # into the stream, for one page
-AT_ONCE = 250  # entries of the stream; each may be an event of several tasks
-AT_ONCE_PLACED = 10  # where the task of each is looked up
+LOOKS = 8  # reads of the stream for one page
+AT_ONCE = 250  # entries of one read; an entry may be an event of several tasks
+AT_ONCE_PLACED = 10  # entries of one read if the task of each event must be looked up
 
 
 @dataclass(frozen=True, slots=True)
 class FoundEvents:
-    """Newest first. `newest`: the position of the stream's end; `before`: where to go on, empty at the end."""
+    """A page of events, newest first. `newest`: the position of the stream's end. `before`: continues the list, empty
+    on the last page."""
 
     events: list[Happening]
     newest: str
@@ -56,15 +57,15 @@ async def _found(request: Request, selection: EventSelection, before: str) -> Fo
     return FoundEvents(events, newest, before)
 
 
-# Activity: the changes that were asked for on pages, over the API and of the agent, by whom, and from where.
+# Activity: the changes that operators asked for by commands, pages, the API and the agent.
 
 PAGE = 100
-SEARCHED = 1000  # changes that are read for one page
+SEARCHED = 1000  # changes that are read for one page with a filter
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityFilter:
-    """Parts of a name, a change and a subject; empty: any."""
+    """Selects entries of Activity. A field is a text that the entry's field must contain; empty: any."""
 
     who: str
     change: str

@@ -1,4 +1,4 @@
-"""The box on top of every page: it finds a task, a batch, a schedule, a lane, a handler, or a text in tasks."""
+"""The search box on every page: it finds a task, a batch, a schedule, a lane, a handler, or a text in tasks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from holdfast.errors import HoldfastError, StoreError, UnreadableRecordError
 from holdfastd.operations.lanes import shown_lane
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
-SHORTEST = 8  # characters of an id whose beginning is given
-STEP, STEPS = 2000, 5  # keys that are looked at for the rest of an id
+SHORTEST = 8  # least number of characters of the beginning of an id
+STEP, STEPS = 2000, 5  # keys of one read, and number of reads, to complete an id
 
 
 async def find(request: Request) -> Response:
-    """Go to what has exactly this name or id; without one, to the tasks in which the text occurs."""
+    """Go to the page of the thing with exactly this name or id. If there is none, list the tasks that contain the
+    text."""
     text = request.query_params.get("text", "").strip()
     access = queue_of(request)
     for look in (_task, _batch, _schedule, _lane, _handler) if text else ():
@@ -28,7 +29,7 @@ async def find(request: Request) -> Response:
 
 
 async def _task(access: QueueAccess, text: str) -> str:
-    """The task with this id, or the only one whose id begins so."""
+    """The path of the task with this id, or of the only task whose id begins so; empty if there is none."""
     if not is_task_id(text):
         return ""
     try:
@@ -40,7 +41,7 @@ async def _task(access: QueueAccess, text: str) -> str:
 
 
 async def _beginning(access: QueueAccess, text: str) -> set[str]:
-    """The ids that begin so, among a bounded number of keys."""
+    """The ids that begin with this text, among a bounded number of keys."""
     found, cursor = set[str](), ""
     for _ in range(STEPS if len(text) >= SHORTEST else 0):
         step = await access.store.task_ids(text, cursor, STEP)
@@ -65,7 +66,7 @@ async def _lane(access: QueueAccess, text: str) -> str:
 
 
 async def _exists(ask: Callable[[], Awaitable[object]]) -> bool:
-    """False if there is no such thing, or the text cannot be its name."""
+    """True if `ask` finds the thing. False if there is no such thing, or the text is not a possible name."""
     try:
         await ask()
     except StoreError:

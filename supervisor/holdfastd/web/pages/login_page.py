@@ -1,4 +1,4 @@
-"""The page that logs a user in, with a name and a password or with a token, and out."""
+"""The login page: logs a user in with a name and a password or with a token, and logs the user out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LoginPage:
         return self._form(request, request.query_params.get("next", "/"))
 
     async def log_in(self, request: Request) -> Response:
-        """Checks name and password, or the token, and goes on to the page that was asked for."""
+        """Check name and password, or the token. If they are right, go to the page that the user wanted."""
         body = (await read_body(request, MOST_BYTES)).decode("utf-8", "replace")
         fields = dict(parse_qsl(body, keep_blank_values=True))
         name, there = fields.get("name", "").strip(), _own_path(fields.get("next", "/"))
@@ -54,7 +54,7 @@ class LoginPage:
         return answer
 
     async def log_out(self, request: Request) -> Response:
-        """Ends the session: copies of its cookie count no more in any process."""
+        """End the session: no web process accepts a copy of its cookie any more."""
         visitor = visitor_of(request)
         if visitor.login is Login.COOKIE:
             await self.visitors.open.end(visitor)
@@ -63,7 +63,8 @@ class LoginPage:
         return answer
 
     async def _end_earlier(self, request: Request) -> None:
-        """End the session of an earlier cookie: the new cookie replaces it, so nobody could log it out any more."""
+        """End the session of the browser's earlier cookie. The new cookie replaces that cookie, so its user could not
+        log out any more."""
         earlier = request.scope["visitor"]
         if earlier is not None and earlier.login is Login.COOKIE:
             await self.visitors.open.end(earlier)
@@ -74,5 +75,5 @@ class LoginPage:
 
 
 def _own_path(there: str) -> str:
-    """A path of this site; anything else leads to the first page."""
+    """The path, if it is on this site; otherwise `/`."""
     return there if there.startswith("/") and not there.startswith(("//", "/\\")) else "/"

@@ -26,7 +26,7 @@ from holdfastd.web.rendering import page
 async def lanes(
     request: Request, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
 ) -> Response:
-    """`typed`: the rate of a handler that was refused."""
+    """The page of all lanes. `typed`: the fields of a refused rate of a handler; `error`: why it was refused."""
     access = queue_of(request)
     found = await access.manager.lanes(*access.settings.lane_names)
     return page(
@@ -46,7 +46,7 @@ async def lanes(
 async def lane(
     request: Request, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
 ) -> Response:
-    """`typed`: limits that were refused."""
+    """The page of one lane. `typed`: the fields of refused limits; `error`: why they were refused."""
     access = queue_of(request)
     name = request.query_params.get("name", "") if typed is None else typed.get("lane", "")
     try:
@@ -56,7 +56,7 @@ async def lane(
     found, unknown = await access.manager.lanes(wanted), ""
     try:
         await shown_lane(access.store, access.settings, wanted)
-    except NotFoundError as not_found:  # the form accepts it with `create`
+    except NotFoundError as not_found:  # the form accepts an unknown lane if `create` is checked
         unknown = str(not_found)
     shown = next(each for each in found.lanes if each.name == wanted)
     (served,) = await access.store.service([(wanted, "")])
@@ -84,10 +84,10 @@ def _limits(lane: LaneState) -> dict[str, str]:
     return {"running": lane.limit.asked, "per_key": lane.keys.asked, "rate": asked, "burst": burst}
 
 
-# Batches: the latest first, and one with its tasks.
+# The pages of batches: the list, the latest first, and one batch with its tasks.
 
 PAGE = 50
-TASKS = 200  # of a batch that are read for one page
+TASKS = 200  # tasks of a batch that are read for one page
 ENDS = tuple(str(end) for end in TaskEnd if end is not TaskEnd.RETRIED)
 
 
@@ -115,7 +115,7 @@ async def batch(request: Request) -> Response:
     )
 
 
-# Webhooks: those that wait to be delivered, the next to be tried first.
+# The page of webhooks that wait to be delivered. The next one to be tried comes first.
 
 
 async def webhooks(request: Request) -> Response:
@@ -135,7 +135,7 @@ async def webhooks(request: Request) -> Response:
     )
 
 
-# Dead letters and unreadable entries: tasks that failed for good, and entries that were no tasks.
+# The pages of dead letters (tasks that failed for good) and of unreadable entries (entries that are no valid tasks).
 
 
 async def dead(request: Request) -> Response:
@@ -160,6 +160,6 @@ async def entry(request: Request) -> Response:
 
 
 def _error_of(reason: str) -> tuple[str, str]:
-    """The type of the exception that a reason begins with, empty for a reason that names none; the rest of it."""
+    """A reason split into the type of the exception and the rest. The type is empty if the reason names none."""
     name, colon, rest = reason.partition(":")
     return (name, rest.strip()) if colon and name.replace(".", "").isidentifier() else ("", reason)

@@ -28,14 +28,14 @@ from holdfastd.web.rendering import page
 
 # Charts of the figures of a period.
 
-STEPS = 60  # of a course, at most
-WIDTH, HEIGHT = 600, 80  # of the picture
+STEPS = 60  # maximum number of steps of a chart
+WIDTH, HEIGHT = 600, 80  # size of the picture
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`at`: Unix seconds of the steps. Each line, by its name, has a value for each step, None where there is none.
-    `tasks`: the address of the tasks that it counts, to which the script adds a time."""
+    """A chart of figures over time. `at`: Unix seconds of the steps. `lines`: by name, a value for each step; None if
+    there is no value. `tasks`: the URL of the list of counted tasks; the script adds a time to it."""
 
     title: str
     unit: str
@@ -62,7 +62,7 @@ class Chart:
 
 
 def course_charts(period: Period, tasks: str = "/tasks?") -> list[Chart]:
-    """Runs and failures a second, and how long tasks waited and ran, step by step."""
+    """Two charts of a period: runs and failures per second, and the waiting and running times of tasks."""
     course = period.course(STEPS)
     at = [step.start_ms // 1000 for step in course]
     steps = [Statistic.of("", step.seconds, step.figures) for step in course]
@@ -80,7 +80,8 @@ def course_charts(period: Period, tasks: str = "/tasks?") -> list[Chart]:
 
 
 def sparks(period: Period) -> dict[str, str]:
-    """The points of the overview's small lines: runs and failures a second, and the 95th percentile of waits."""
+    """The points of the small lines on the overview: runs and failures per second, and the 95th percentile of waiting
+    times."""
     runs, times = course_charts(period)
     lines = {"runs": runs.lines["runs"], "failures": runs.lines["failures"], "waits": times.lines["wait p95"]}
     return {name: _polyline(line) for name, line in lines.items()}
@@ -99,7 +100,7 @@ def _points(values: Sequence[float | None], top: float) -> Iterable[str]:
 
 # Errors of tasks that failed, grouped by handler, type and place.
 
-EXAMPLES = 3  # tasks that are named of one group
+EXAMPLES = 3  # tasks of a group that the page names
 LONGEST_MESSAGE = 200
 
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+)', re.MULTILINE)
@@ -108,8 +109,8 @@ _FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/h
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """`place`: file and line of the innermost frame of the user's code, empty where none is known; `message`: of the
-    last one."""
+    """Failed tasks with the same handler, error type and place. `place`: file and line of the innermost frame of the
+    user's code; empty if unknown. `message`: of the last failure."""
 
     handler: str
     type: str
@@ -121,7 +122,7 @@ class ErrorGroup:
 
 
 def error_groups(tasks: Iterable[TaskRecord], results: Mapping[str, bytes]) -> list[ErrorGroup]:
-    """`tasks`: newest first; `results`: by their ids. The most frequent errors first."""
+    """The errors of failed tasks in groups, the most frequent first. `tasks`: newest first; `results`: by task id."""
     groups: dict[tuple[str, str, str], list[tuple[TaskRecord, str]]] = {}
     for task in tasks:
         failure = failure_in(results.get(task.task_id))
@@ -138,7 +139,8 @@ def error_groups(tasks: Iterable[TaskRecord], results: Mapping[str, bytes]) -> l
 
 
 def place_of(traceback: str) -> str:
-    """The innermost frame that is neither of a library nor ours; else the innermost of all."""
+    """File and line of the innermost frame of the user's code. If there is none, of the innermost frame in a library or
+    in Holdfast."""
     frames = [(found[1], found[2]) for found in _FRAME.finditer(traceback)]
     own = [frame for frame in frames if not any(part in frame[0] for part in _FOREIGN)]
     if not frames:
@@ -147,7 +149,7 @@ def place_of(traceback: str) -> str:
     return f"{'/'.join(path.rsplit('/', 3)[-3:])}:{line}"
 
 
-# The period that a page is asked for: `?since=24h`.
+# The period that the query of a page selects: `?since=24h`.
 
 HOUR_MS = 3_600_000
 
@@ -168,13 +170,13 @@ PERIODS = (
 
 
 async def _chosen(request: Request, name: str | None = None) -> tuple[ChosenPeriod, Report | None]:
-    """The hour, unless the address names another one of PERIODS; and its report, of one handler or of all."""
+    """The period that the query selects, by default the last hour; and its report, for one handler or for all."""
     wanted = request.query_params.get("since")
     period = next((each for each in PERIODS if each.name == wanted), PERIODS[0])
     return period, await request.app.state.reports.of(period.length_ms, name)
 
 
-# Overview: what waits and runs, what is wrong now, and how the last hours went.
+# The overview: waiting and running tasks, present problems, and figures of the last hours.
 
 MOST_HANDLERS = 10
 
@@ -184,7 +186,9 @@ async def overview(request: Request) -> Response:
     store = access.store
     period, report = await _chosen(request)
     counts = await store.counts()
-    is_poll = request.headers.get("hx-target") == "live"  # asks for the numbers alone; charts are drawn once a minute
+    is_poll = (
+        request.headers.get("hx-target") == "live"
+    )  # this request only updates numbers; charts are drawn once a minute
     return page(
         request,
         "overview.html",
@@ -200,17 +204,18 @@ async def overview(request: Request) -> Response:
     )
 
 
-# The last tasks that failed in a period, a bounded number, with their errors in groups.
+# The last tasks that failed in a period, at most MOST, with their errors in groups.
 
 MOST = 100  # tasks whose errors are read
-MOST_STEPS = 5  # of the store, some milliseconds each
-MOST_BYTES = 32_768  # of a result that is read
+MOST_STEPS = 5  # calls of the store, some milliseconds each
+MOST_BYTES = 32_768  # larger results are not read
 FAILED = (State.FAILED, State.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
 class RecentErrors:
-    """`read`: the number of tasks whose errors were read; `is_all`: there were no more in the period."""
+    """The errors of a period. `read`: the number of tasks whose errors were read. `is_all`: no other task failed in the
+    period."""
 
     groups: list[ErrorGroup]
     read: int
@@ -218,7 +223,8 @@ class RecentErrors:
 
 
 async def recent_errors(access: QueueAccess, since_ms: int, name: str | None = None) -> RecentErrors:
-    """The failed tasks of one handler, or of all, the newest first, from the indexes of ended and dead tasks."""
+    """The errors of the tasks that failed since this Unix time, of one handler or of all. The tasks come from the lists
+    of ended tasks and of dead letters."""
     store = access.store
     tasks, is_whole = await _failed(store, since_ms, name)
     letters = await store.dead_letters(MOST)
@@ -232,8 +238,8 @@ async def recent_errors(access: QueueAccess, since_ms: int, name: str | None = N
 
 
 async def _failed(store: Store, since_ms: int, name: str | None) -> tuple[list[TaskRecord], bool]:
-    """The last tasks that failed, and whether there are no more in the period: each step of the store looks at a
-    bounded number of ended tasks."""
+    """The last tasks that failed, and true if these are all in the period. A call of the store searches a limited
+    number of ended tasks, so a few calls may not find all."""
     tasks, cursor = list[TaskRecord](), ""
     for _ in range(MOST_STEPS):
         page = await store.tasks(Wanted(states=FAILED, name=name or ""), MOST - len(tasks), cursor)

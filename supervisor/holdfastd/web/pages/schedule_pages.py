@@ -1,4 +1,4 @@
-"""The pages of schedules: the next fires, the state and history of one, and the form that sets one."""
+"""The pages of schedules: the list by next fire, the state and history of one schedule, and the form that sets one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from holdfastd.web.rendering import page
 from holdfastd.web.views import schedule_form
 
 PAGE = 100
-FIRES = 50  # of the history of one
-NEXT = 10  # fires that are foretold
+FIRES = 50  # lines of the history that the page of a schedule shows
+NEXT = 10  # coming fires that the page of a schedule shows
 MISFIRES = ("latest", "skip", "all:10")
 ENDINGS = ("continue", "stop")
 
@@ -69,7 +69,7 @@ def stored_spec(record: ScheduleRecord) -> dict[str, Any]:
 
 
 async def form(request: Request, typed: Mapping[str, str], error: HoldfastError | None = None) -> Response:
-    """The form with these texts in its fields. `error`: why they were refused."""
+    """The form of a schedule with these texts in its fields. `error`: why the texts were refused."""
     return page(
         request,
         "schedule_form.html",

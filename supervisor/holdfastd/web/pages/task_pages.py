@@ -31,7 +31,7 @@ from holdfastd.web.views import shown_task
 from holdfastd.web.views.shown_task import MessageExchange, TaskCall, call_of, exchange
 from holdfastd.web.views.submission_form import FROM, SubmissionForm, edit_form, empty_form
 
-SHOWN = 100  # lines of the history, unless all are asked for
+SHOWN = 100  # lines of the history that a page shows, unless the user asks for all
 TURNS = 10
 PARTS = 20
 CHILDREN = 50
@@ -42,7 +42,7 @@ ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
 async def task(
     request: Request, typed: Mapping[str, str] | None = None, error: HoldfastError | None = None
 ) -> Response:
-    """`typed`: the form of a message that was refused."""
+    """The page of one task. `typed`: the fields of a refused message; `error`: why it was refused."""
     access = queue_of(request)
     task_id = request.query_params.get("id", "") if typed is None else typed.get("task_id", "")
     try:
@@ -88,7 +88,7 @@ def _brief(access: QueueAccess, call: TaskCall) -> str:
 
 
 async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
-    """The turns of a task. Earlier turns are read from its history: only the newest, unless all are asked for."""
+    """The turns of a task. Of the earlier turns, only the last TURNS, unless `is_whole`."""
     items: Sequence[bytes] = ()
     if record.turn > 1:
         items, _ = await access.store.earlier(record.task_id, NEWEST)
@@ -97,7 +97,7 @@ async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> lis
 
 
 async def _parts(access: QueueAccess, task_id: str) -> list[Any]:
-    """The last parts that it has emitted."""
+    """The last parts that the task has emitted."""
     end = await access.store.emitted_parts(task_id, NEWEST)
     if not end.last:
         return []
@@ -107,8 +107,8 @@ async def _parts(access: QueueAccess, task_id: str) -> list[Any]:
 # Tasks: a list by state, lane, handler and time.
 
 PAGE = 50  # tasks
-RECENT = 5  # bulk changes that are looked at for those that run
-MOST_ROUNDS = 6  # pages that a script of the browser asks for by itself, some 200 ms of work
+RECENT = 5  # newest bulk changes; the page shows those of them that run
+MOST_ROUNDS = 6  # pages that the script in the browser loads by itself, some 200 ms of work
 _ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
 
 
@@ -135,13 +135,13 @@ async def tasks(request: Request) -> Response:
 
 
 def _search(request: Request) -> TaskSearch:
-    """Raises InvalidArgumentError."""
+    """The filter in the query of the page. Raises InvalidArgumentError."""
     return read_texts(filter_texts(request.query_params, TaskSearch), TaskSearch)
 
 
-# The form that submits a task: of a handler (`/submit?name=…`), or of a task that is edited (`/submit?task=…`).
+# The form that submits a task: for a handler (`/submit?name=…`), or with the values of a task (`/submit?task=…`).
 
-LONGEST_ORIGINAL = 100  # characters of its id that the id of an edited task begins with
+LONGEST_ORIGINAL = 100  # characters of the original task's id with which the new id begins
 
 
 async def submit(request: Request) -> Response:
@@ -165,22 +165,24 @@ async def form_of(access: QueueAccess, name: str) -> SubmissionForm:
 
 
 async def handler_of(access: QueueAccess, name: str) -> PublishedHandler:
-    """The handler as its workers have published it, without hidden defaults; only its name if none has."""
+    """The handler as workers have published it, without secret defaults. If no worker has, a handler with only the
+    name."""
     found = await access.store.published_handler(name)
     return PublishedHandler(name) if found is None else access.redaction.handler(found)
 
 
 def new_id(original: str = "") -> str:
-    """The id of the form's task, so that a form that is sent twice makes one task."""
+    """The id of the task that a form submits. The form has the id, so a form that is sent twice makes one task."""
     return f"{original[:LONGEST_ORIGINAL]}.e{uuid4().hex[:8]}" if original else str(uuid4())
 
 
 async def edit_form_of(access: QueueAccess, original: str) -> SubmissionForm:
-    """The form with the call of a task. Raises UnknownTaskError, and InvalidTaskError if its operation is no run."""
+    """The form filled with the call of a task. Raises UnknownTaskError, and InvalidTaskError if the task's operation is
+    not a readable run."""
     task = await access.manager.get_task(original)
     call = call_of(task)
     if call is None:
-        raise InvalidTaskError(f"the operation of task {original} cannot be edited: it is no readable run")
+        raise InvalidTaskError(f"the operation of task {original} cannot be edited: it is not a readable run")
     options = {"lane": task.lane, "max_attempts": str(task.max_attempts or "")}
     return edit_form(await handler_of(access, call.name), new_id(original), _hidden(call, access), original, options)
 
@@ -190,13 +192,13 @@ def _hidden(call: TaskCall, access: QueueAccess) -> TaskCall:
     return replace(call, kwargs=hide(call.kwargs), text=hide(call.text), data=hide(call.data))
 
 
-# Bulk changes: the page that asks for a confirmation with the number of tasks, and the list of those begun.
+# Bulk changes: the page that shows the number of tasks and asks for confirmation, and the list of bulk changes.
 
-LISTED = 50  # bulk changes
+LISTED = 50  # bulk changes of the list
 
 
 async def confirm(request: Request) -> Response:
-    """The number of tasks that a filter finds, before they are changed."""
+    """The page that shows how many tasks a filter finds, before the user confirms their change."""
     check_may(visitor_of(request), BEGIN_BULK)
     wanted, verb = _search(request), checked_verb(request.query_params.get("verb", ""))
     count = await counted_meanwhile(request, asked_change(verb, wanted), wanted.before)

@@ -1,4 +1,4 @@
-"""The pages of workers: those of all hosts, those that have died within a day, and the stacks of one."""
+"""The pages of workers: the list for all hosts, with those that died within a day, and the stacks of one worker."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
-DEATHS = 20  # of a host that the page shows
+DEATHS = 20  # deaths of a host that the page shows
 
 
 @dataclass(frozen=True, slots=True)
 class ShownHost:
-    """A host with its workers. `status`: of the supervisor that this process can order; None for other hosts.
+    """A host with its workers. `status`: that of the host's supervisor, if this process can control it; otherwise None.
     `memory`: resident bytes by incarnation, as far as known."""
 
     name: str
@@ -41,11 +41,11 @@ class ShownHost:
 
     @property
     def deaths(self) -> list[DeathStatus]:
-        """The last ones, newest first."""
+        """The last deaths of workers, newest first."""
         return self.status.deaths.recent[: -DEATHS - 1 : -1] if self.status else []
 
     def can_show(self, worker: WorkerRecord) -> bool:
-        """True for a worker whose stacks can be asked for here."""
+        """True if this process can ask the worker for its stacks."""
         return worker.incarnation in self.memory
 
 

@@ -1,1 +1,1 @@
-"""The queue that the process serves: what pages, the API and changes read of it and do with it."""
+"""The queue that the web process serves: reports, lists of tasks, bulk changes, and the redaction of secrets."""

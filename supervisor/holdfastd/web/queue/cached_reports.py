@@ -1,4 +1,4 @@
-"""The reports of periods that pages show, kept for a while: reading the rollups of a long period takes seconds."""
+"""Keeps the reports that pages show for a while, because reading the rollups of a long period takes seconds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from holdfastd.web.queue.queue_access import QueueAccess
 
 T = TypeVar("T")
 
-LEAST = 2.0  # seconds for which a report counts as that of now
-SHARE = 20  # a report that took long to read counts for so many times as long
+LEAST = 2.0  # seconds for which a report counts as current, at least
+SHARE = 20  # a report counts as current for this many times the time that reading it took
 MOST = 50  # reports that are kept
 PATIENCE = 1.0  # seconds that a page waits for its first report
 
 
 class _Wanted(NamedTuple):
-    """`handler`, `lane`: None for all."""
+    """The report that a page asks for. `handler`, `lane`: None for all."""
 
     length_ms: int
     handler: str | None = None
@@ -38,17 +38,17 @@ class _Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class PeriodReports:
-    """The page that asks first for the report of a period waits for it for a short while; others have none until it is
-    there. Later pages get the last report, and if that is old, the next is read beside them. `_kept`: each report, and
-    the moment until which it counts as that of now."""
+    """The kept reports of periods. The first page that asks for a report waits for it up to PATIENCE; other pages get
+    None meanwhile. Later pages get the kept report at once. If it is old, a new one is read in the background. `_kept`:
+    each report with the monotonic time until which it counts as current."""
 
     access: QueueAccess
     _kept: dict[_Wanted, tuple[Report, float]] = field(default_factory=dict[_Wanted, tuple[Report, float]])
     _reading: dict[_Wanted, asyncio.Task[Report]] = field(default_factory=dict[_Wanted, "asyncio.Task[Report]"])
 
     async def of(self, length_ms: int, handler: str | None = None) -> Report | None:
-        """The report of the period of this length until now, of one handler or of all; an old one at once. None while
-        the first one is read."""
+        """The report of the period of this length until now, for one handler or for all. It may be old. None while the
+        first report is read."""
         wanted = _Wanted(length_ms, handler)
         kept = self._kept.get(wanted)
         if kept is None:
@@ -63,7 +63,7 @@ class PeriodReports:
         return report
 
     async def fresh(self, length_ms: int, handler: str | None = None, lane: str | None = None) -> Report:
-        """The report like `of`, but never an old one."""
+        """The report like that of `of`, but always current: the caller waits for a new one."""
         wanted = _Wanted(length_ms, handler, lane)
         kept = self._kept.get(wanted)
         if kept is not None and time.monotonic() < kept[1]:
@@ -74,7 +74,7 @@ class PeriodReports:
         return await asyncio.shield(self._begin(wanted))
 
     def _begin(self, wanted: _Wanted) -> asyncio.Task[Report]:
-        """Read it, unless it is being read."""
+        """Begin to read the report, unless it is being read already."""
         reading = self._reading.get(wanted)
         if reading is None:
             reading = self._reading[wanted] = asyncio.create_task(self._read(wanted))
@@ -86,7 +86,7 @@ class PeriodReports:
         store = self.access.store
         now_ms = await store.clock_ms()
         latest, before = await last_periods(store, now_ms, *wanted)
-        report = await asyncio.to_thread(Report.of, latest, before)  # of a hundred handlers it takes 20 ms
+        report = await asyncio.to_thread(Report.of, latest, before)  # takes 20 ms for a hundred handlers
         ended = time.monotonic()
         self._kept.pop(wanted, None)
         self._kept[wanted] = report, ended + max(LEAST, SHARE * (ended - began))
@@ -103,7 +103,7 @@ class PeriodReports:
 
 
 class _KeptAnswer(Generic[T]):
-    """An answer that is read again at the next call after `seconds`."""
+    """An answer of `look` that is kept for `seconds`; a later call reads it again."""
 
     def __init__(self, seconds: float, look: Callable[[], Awaitable[T]]) -> None:
         self._seconds, self._look = seconds, look
@@ -116,18 +116,18 @@ class _KeptAnswer(Generic[T]):
         return self._found[0]
 
     def forget(self) -> None:
-        """Read anew at the next call: somebody has changed something."""
+        """Drop the answer, because something has changed: the next call reads it again."""
         self._found = None
 
 
-# Problems of the queue and its store now, as `supervisor doctor` says them; read at most once in a while.
+# The present problems of the queue and its store: findings of `supervisor doctor`, kept for some seconds.
 
-PROBLEMS_EVERY = 5.0  # seconds for which the findings count as those of now
+PROBLEMS_EVERY = 5.0  # seconds for which the findings count as current
 SHOWN = frozenset({Level.WARNING, Level.PROBLEM})
 
 
 class CurrentProblems(_KeptAnswer[list[Finding]]):
-    """Findings that somebody should know of, problems first."""
+    """The warnings and problems that `supervisor doctor` finds now, problems first."""
 
     def __init__(self, access: QueueAccess) -> None:
         super().__init__(PROBLEMS_EVERY, partial(_problems, access))
@@ -144,9 +144,9 @@ async def _problems(access: QueueAccess) -> list[Finding]:
     return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
 
 
-# The numbers of tasks by state, read at most once in a while.
+# The numbers of tasks by state, kept for some seconds.
 
-COUNTS_EVERY = 2.0  # seconds for which the numbers count as those of now
+COUNTS_EVERY = 2.0  # seconds for which the numbers count as current
 
 
 class QueueCounts(_KeptAnswer[Counts]):
@@ -155,8 +155,8 @@ class QueueCounts(_KeptAnswer[Counts]):
         self._access = access
 
     async def looked_through(self, wanted: TaskFilter) -> int | None:
-        """About how many tasks a list with this filter looks at: those of its batch, or in its state; None if a worker
-        runs them, which are few."""
+        """About how many tasks a list with this filter searches: those of the batch, or those in the states. None for a
+        filter by worker: a worker runs few tasks."""
         if wanted.owner:
             return None
         if wanted.batch:

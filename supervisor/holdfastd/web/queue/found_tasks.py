@@ -1,4 +1,4 @@
-"""The tasks that a filter finds: a page of them, their number, and the changes of them all."""
+"""The tasks that a filter finds: a page of these tasks, their number, and bulk changes of all of them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from holdfastd.operations.many_tasks import ended
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 Number = Annotated[int, Meta(ge=0, le=10**15)]
-Cursor = Annotated[str, Meta(max_length=1000, description="Continue after an earlier page: the cursor that it gave.")]
+Cursor = Annotated[str, Meta(max_length=1000, description="Continue after an earlier page: the cursor of that page.")]
 
 
 class TaskSearch(TaskFilter, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A filter, and where an earlier answer has stopped."""
+    """A filter of tasks, and the place and counts at which an earlier answer stopped."""
 
-    found: Annotated[Number, Meta(description="The tasks that were found before.")] = 0
-    searched: Annotated[Number, Meta(description="The tasks that were searched before.")] = 0
+    found: Annotated[Number, Meta(description="Number of tasks that earlier answers found.")] = 0
+    searched: Annotated[Number, Meta(description="Number of tasks that earlier answers searched.")] = 0
     cursor: Cursor = ""
 
     @property
@@ -39,22 +39,22 @@ class TaskSearch(TaskFilter, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def filter_texts(fields: Mapping[str, str], kind: type[TaskFilter]) -> dict[str, object]:
-    """The arguments that a form or an address gives. A form has one state; the filter takes several."""
+    """The fields of a form or a query that the filter `kind` has. A form has one state; the filter takes a list."""
     names = {each.name for each in msgspec.structs.fields(kind)}
     given: dict[str, object] = {name: text.strip() for name, text in fields.items() if name in names and text.strip()}
     return {**given, "state": [given["state"]]} if "state" in given else given
 
 
-# One page of tasks, gathered in steps of the store until it is full, or has taken as long as a reader is to wait.
+# One page of tasks. Calls of the store fill it until it has `limit` tasks, or LONGEST seconds have passed.
 
-STEP = 100  # tasks that are asked for at once
-LONGEST = 0.025  # seconds; a step that has begun then is finished
+STEP = 100  # tasks that one call of the store may answer
+LONGEST = 0.025  # seconds after which no further call begins
 
 
 async def found_tasks(
     access: QueueAccess, wanted: TaskFilter, limit: int, cursor: str, *, newest_first: bool = True
 ) -> Page:
-    """At most `limit` tasks from the cursor on. Hidden values are not searched."""
+    """At most `limit` tasks from the cursor on. The search does not look into secret values."""
     found, unreadable, searched = list[TaskRecord](), list[str](), 0
     until = time.monotonic() + LONGEST
     while True:
@@ -68,7 +68,7 @@ async def found_tasks(
             return Page(tuple(found), cursor, tuple(unreadable), searched)
 
 
-# The number of tasks that a filter finds, as far as they are counted while a reader waits.
+# The number of tasks that a filter finds, as far as LONGEST seconds suffice to count them.
 
 
 async def counted_meanwhile(request: Request, change: BulkChange, before: CountedTasks) -> CountedTasks:
@@ -93,13 +93,13 @@ _log = structlog.get_logger("holdfast.web")
 
 @dataclass(slots=True)
 class BulkWork:
-    """`_running`: by the id of the change, the work on it that began last."""
+    """Carries out bulk changes. `_running`: by the id of a change, the asyncio task that carries it out."""
 
     access: QueueAccess
     _running: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
 
     def start(self, change: BulkChange) -> None:
-        """Carry it out from where it is."""
+        """Begin to carry out the change, from where it stands."""
         change_id = change.change_id
         work = self._running[change_id] = asyncio.create_task(self._carry_out(change, self._running.get(change_id)))
 
@@ -110,8 +110,8 @@ class BulkWork:
         work.add_done_callback(forget)
 
     async def _carry_out(self, change: BulkChange, before: asyncio.Task[None] | None) -> None:
-        """Carry out a change until it is done or stopped, or another process continues it. An earlier run here ends its
-        step first: two runs that change the same tasks would both count them."""
+        """Carry out a change until it is done or stopped, or another process continues it. `before`: an earlier run of
+        the same change here, which must end first. Otherwise both runs would count the same tasks."""
         if before is not None:
             await asyncio.wait((before,))
         store = self.access.store

@@ -1,4 +1,4 @@
-"""The queue that the pages show, notes of who has changed it, and the places of its lists in an address."""
+"""The queue that the pages show, the entries for Activity, and the positions of lists in the query of a URL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class QueueAccess:
 
     @property
     def redaction(self) -> Redaction:
-        """Hides what these settings hide: everything that was written by producers and handlers passes it."""
+        """Hides the secrets that the settings name. Everything that producers and handlers have written goes through
+        it."""
         return Redaction.of(self.settings.web_redact)
 
 
@@ -41,23 +42,24 @@ def queue_of(request: Request) -> QueueAccess:
     return access
 
 
-# Writes down who has asked for a change, from where, and why it was refused.
+# Writes a change to Activity: who asked for it, from where, and why it was refused.
 
-MOST = 500  # characters of a text that is kept
-MOST_REFUSALS = 1000  # of one name in an hour
+MOST = 500  # characters of a text in an entry
+MOST_REFUSALS = 1000  # refusals of one user in an hour that get an entry
 HOUR = 3600.0  # seconds
 
 
 @dataclass(slots=True)
 class RefusalBound:
-    """Limits the noted refusals of one user. Otherwise a viewer could, on purpose, drive the changes of others out of
-    the list. `_counts`: by name, the refusals of this hour."""
+    """Limits the refusals of one user in Activity. Otherwise a viewer could push the changes of others out of the list
+    on purpose. `_counts`: by user, the number of refusals in this hour."""
 
     _counts: dict[str, int] = field(default_factory=dict[str, int])
     _until: float = 0.0
 
     def admitted(self, activity: Activity, now: float) -> Activity | None:
-        """The entry to write down; None for one refusal too many. The last one of an hour says that it is the last."""
+        """The entry to write; None if the user has had too many refusals. The last entry of an hour says that it is the
+        last."""
         if not activity.is_refused:
             return activity
         if now >= self._until:
@@ -73,7 +75,7 @@ class RefusalBound:
 
 
 async def note(request: Request, activity: Activity) -> None:
-    """Note a change in Activity. If the note fails, the change still stands: it was made or refused before."""
+    """Write an entry to Activity. If the write fails, the change still stands: it was made or refused before."""
     bound = request.app.state.refusals
     assert isinstance(bound, RefusalBound)
     if (admitted := bound.admitted(activity, time.monotonic())) is not None:
@@ -83,35 +85,35 @@ async def note(request: Request, activity: Activity) -> None:
 
 
 def origin(request: Request) -> str:
-    """The address that a request comes from."""
+    """The IP address from which a request comes; `a local socket` if there is none."""
     return request.client.host if request.client else "a local socket"
 
 
-# The place after which a list goes on, as an address holds it.
+# The place at which a list continues, in the query of a URL.
 
 DIGITS = 7
 
 
 def list_place(request: Request) -> int:
-    """0 where the address has none. Raises HTTPException 400."""
+    """The number in `?after=`; 0 if there is none. Raises HTTPException 400 for any other text."""
     text = request.query_params.get("after", "0")
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
         raise HTTPException(400, f"after {text[:50]!r}: a number is expected")
     return int(text)
 
 
-# A position in a stream of the store, as an address holds it.
+# A position in a stream of the store, in the query of a URL.
 
 _POSITION = re.compile(r"([0-9]{1,19}-[0-9]{1,19})?")
 
 
 def stream_position(request: Request, name: str) -> str:
-    """Empty where the address has none. Raises HTTPException 400 for anything that is no position."""
+    """The position in this field of the query; empty if there is none. Raises HTTPException 400 for any other text."""
     return position_of(name, request.query_params.get(name, ""))
 
 
 def position_of(name: str, given: str) -> str:
-    """Raises HTTPException 400 for a text that is no position and not empty."""
+    """The position, unchanged; it may be empty. Raises HTTPException 400 for any other text."""
     if not _POSITION.fullmatch(given):
         raise HTTPException(
             400, f"{name} {given[:50]!r}: the position of an entry, such as 1700000000000-0, is expected"

@@ -1,8 +1,8 @@
-"""A text as its reader understands it: without what cannot be seen, escapes decoded, letters in their plain form.
+"""The reading of a text: its plain characters, as a person sees them, with escapes decoded and nothing invisible.
 
 A producer can spell a name in many ways: `pass\\u0077ord`, full-width letters, `&#112;assword`, a zero-width space
-in the middle. All of them read as `password`. So a name is looked up as it reads, and places in the reading are
-turned back into places of the text as it is spelled.
+in the middle. All of them read as `password`. So secrets are searched in the reading, and a position in the reading
+is turned back into a position in the spelled text.
 
 An escaped quote of any kind reads as a quote behind backslashes: it ends no value that a plain quote has begun.
 The pattern tries no character twice at one place, so the time is linear.
@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-MOST = 4  # characters that one may read as: a few stand for whole phrases
+MOST = 4  # a character may read as at most this many; a few characters stand for whole phrases
 
-# Letters with marks, marks, what cannot be seen, spaces, letters in a frame, a circle, mathematics or full width. They
-# are the ones that read as ASCII or as nothing; of all others a text stays as it is.
+# Characters that read as ASCII or as nothing: letters with marks, marks, invisible characters, spaces, letters in a
+# frame or a circle, mathematical and full-width letters. All other characters stay as they are.
 _LOOKALIKES = (
     "\xa0\xad\xc0-\u02ff\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1d2c-\u1dff"
     "\u1e00-\u1eff\u2000-\u2027\u202a-\u20ff\u2100-\u21ff\u2460-\u24ff\u2794-\u27ff\u2800\u2c60-\u2c7f\u3000\u3164"
@@ -45,8 +45,9 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`text`: as it reads. `read`, `spelled`: where each run of characters begins that are spelled as they read, in the
-    one and in the other. `ends`: where each run ends, as spelled."""
+    """The reading of a text. A run is a stretch of characters that are spelled as they read. `text`: the reading.
+    `read`: the position of each run in the reading. `spelled`, `ends`: where each run begins and ends in the spelled
+    text."""
 
     text: str
     read: list[int]
@@ -54,13 +55,13 @@ class Reading:
     ends: list[int]
 
     def place(self, at: int) -> int:
-        """Where the text as it is spelled has what the reading has `at`."""
+        """The position in the spelled text of the character at position `at` of the reading."""
         number = bisect_right(self.read, at) - 1
         return min(self.spelled[number] + at - self.read[number], self.ends[number])
 
 
 def is_odd(text: str) -> bool:
-    """True if the text may read in another way than it is spelled."""
+    """True if the reading may differ from the spelled text."""
     return _ODD.search(text) is not None
 
 
@@ -81,7 +82,7 @@ def reading(text: str) -> Reading:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Each run of characters that are spelled as they read, and how what follows it reads."""
+    """Each run: where it begins and ends in the text, and the reading of the odd characters behind it."""
     at = 0
     for match in _ODD.finditer(text):
         if (plain := _plain(match)) != match[0]:
@@ -99,7 +100,7 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def _of_entity(spelled: str, entity: str | None) -> str:
-    """How a character of HTML reads, also one whose `&` is spelled as `&amp;`."""
+    """The reading of an HTML entity, also if its `&` is spelled as `&amp;`."""
     if entity is None:
         return "&"
     character = html.unescape(f"&{entity}")
@@ -115,7 +116,8 @@ def _of_escape(match: re.Match[str], slashes: int) -> str:
 
 
 def _of_character(character: str, spelled: str, slashes: int) -> str:
-    """How a character reads that is `spelled` with an escape. Line ends and backslashes stay as they are spelled."""
+    """The reading of an escaped character. `spelled`: the escape; line ends and backslashes keep it. `slashes`: the
+    number of its backslashes."""
     if character in "\"'`":
         return "\\" * (2 * slashes - 1) + character
     return spelled if character in "\\\r\n\t" else _of_letter(character)
@@ -132,5 +134,5 @@ def _of_letter(letter: str) -> str:
 
 
 def _is_unseen(character: str) -> bool:
-    """True for marks on a letter, and for what takes no place: joiners, directions, fillers, control characters."""
+    """True for marks on letters and for invisible characters: joiners, text directions, fillers, control characters."""
     return unicodedata.category(character) in ("Mn", "Me", "Cf", "Cc", "Cs") or character in "\u115f\u1160\u2800"

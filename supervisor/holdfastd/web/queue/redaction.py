@@ -1,11 +1,11 @@
 """Hides the values of fields that hold secrets, in everything that a page or the API shows of a task.
 
-A field is hidden by its name, wherever the name stands: as a key of JSON, or in a text as `name=value`,
-`name: value` or quoted JSON, as in messages, errors and tracebacks. A secret that stands alone in a text has no name
-and is not known.
+A value is hidden if its field has the name of a secret. The name may be a key of JSON. It may also stand in a text, as
+`name=value`, `name: value` or quoted JSON: in messages, errors and tracebacks. A secret without a name is only found if
+its form is known (`secret_forms`).
 
-Producers choose what is read here. So the time is linear, long texts are cut before they are read, and what is nested
-too deeply is shown as such: no value makes a page or a list fail.
+Producers write the texts that are read here. So the time is linear, long texts are cut before they are read, and a
+value that is nested too deeply is replaced by a remark: no value makes a page or a list fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from holdfastd.web.queue.secret_pairs import HIDDEN, NAMES, VALUES, Hidden, is_o
 
 # Writes *** in place of each secret found in a text: first in the raw text, then in its decoded reading.
 
-# Each finder sees what the ones before it have left.
+# The finders run in this order. A finder does not see secrets that an earlier one has hidden.
 _FINDERS: tuple[Callable[[str, Callable[[str], bool]], Iterable[Hidden]], ...] = (
     secret_forms.private_keys,
     secret_forms.parts,
@@ -48,7 +48,7 @@ _FINDERS: tuple[Callable[[str, Callable[[str], bool]], Iterable[Hidden]], ...] =
 
 
 def without_values(text: str, hides: Callable[[str], bool]) -> str:
-    """The text with *** for each value whose name `hides`, and for each secret that is known by its form."""
+    """The text with *** for secrets: values whose name `hides` accepts, and secrets that are known by their form."""
     for find in _FINDERS:
         text = _masked(text, find(text, hides))
     if not is_odd(text):
@@ -62,7 +62,7 @@ def without_values(text: str, hides: Callable[[str], bool]) -> str:
 
 
 def _masked(text: str, found: Iterable[Hidden]) -> str:
-    """Hides these places of the text. Two overlapping places become one ***."""
+    """The text with these places replaced by the text to show. Overlapping places become one."""
     pieces, at = list[str](), 0
     for start, end, shown in found:
         if start >= at:
@@ -71,12 +71,12 @@ def _masked(text: str, found: Iterable[Hidden]) -> str:
     return "".join((*pieces, text[at:])) if pieces else text
 
 
-ENCODINGS = 3  # URL encodings of one text, one around the other, that are looked through
-DEEPEST = 120  # values in values, of which a producer sends 100 at most; texts that are JSON count as well
+ENCODINGS = 3  # times that a URL-encoded text is decoded and searched
+DEEPEST = 120  # levels of nested values; a producer can send 100, and a text that is JSON adds its own levels
 LONGEST = 1 << 20  # characters of one text that are read and shown
 TOO_DEEP = "(nested too deeply to be shown)"
-SHORT = 100  # characters of a name that is kept with its answer
-SHORT_NAMES = 1000  # of these are kept: the same ones come again with each task
+SHORT = 100  # characters of a name whose answer is cached
+SHORT_NAMES = 1000  # cached names: the same names come again with each task
 _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
 _ENCODED_PERCENT = re.compile(r"%(?:25)++(?=[0-9a-fA-F]{2})")  # however often
@@ -87,8 +87,8 @@ _WORD_BORDER = re.compile(r"[-_\s.:/\[\]]++|(?<=[a-z0-9])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class _Globs:
-    """Patterns of names, in small letters: whole names, their ends, their last words, and the parts of all others
-    between the stars."""
+    """Patterns of names, in small letters. `names`: whole names (`pin`). `ends`: from `*end`. `last_words`: from
+    `*_end`. `others`: the parts between the stars of all other patterns."""
 
     names: frozenset[str]
     ends: tuple[str, ...]
@@ -122,8 +122,9 @@ class _Globs:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """`patterns`: names of fields, with * for any letters; the case of letters does not matter, and `_` is also `-`, or
-    nothing. `*_pass` is a name whose last words are `pass`: `db_pass` or `dbPass`, but not `compass`."""
+    """Hides the values of fields whose names match a pattern. In a pattern, * stands for any letters, the case does not
+    matter, and `_` also stands for `-` or nothing. `*_pass` matches names whose last word is `pass`: `db_pass` or
+    `dbPass`, but not `compass`."""
 
     patterns: tuple[str, ...]
     _globs: _Globs = field(init=False)
@@ -139,13 +140,13 @@ class Redaction:
         return cls(patterns)
 
     def hides(self, name: object) -> bool:
-        """True if the value of a field of this name is hidden."""
+        """True if the value of a field with this name is hidden."""
         if not isinstance(name, str):
             return False
         return self._hides_short(name) if len(name) <= SHORT else self._fits(name)
 
     def value(self, value: Any) -> Any:
-        """The value of JSON with *** for what is hidden in it."""
+        """The JSON value with *** for each secret in it."""
         return self._value(value, DEEPEST, ENCODINGS)
 
     def _value(self, value: Any, deeper: int, encodings: int) -> Any:
@@ -158,8 +159,8 @@ class Redaction:
         return self._list(value, deeper - 1, encodings) if _is_list(value) else value
 
     def _list(self, value: Sequence[Any], deeper: int, encodings: int) -> list[Any]:
-        """A list with secrets hidden: the word behind a secret flag of a command line, and the value behind the name of
-        a header."""
+        """A list without secrets. Also hidden are the word behind a secret flag of a command line, and the value of a
+        secret header in a list of pairs."""
         if deeper and _is_headers(value):
             return [self._pair(name, each, deeper, encodings) for name, each in value]
         shown, is_hidden = list[Any](), False
@@ -173,13 +174,16 @@ class Redaction:
         return [self._text(name, deeper, encodings), HIDDEN if is_hidden else self._value(value, deeper - 1, encodings)]
 
     def _object(self, value: Mapping[str, Any], deeper: int, encodings: int) -> dict[str, Any]:
-        """`{"name": "Cookie", "value": "…"}` is a pair as well: so tools write the headers of a request."""
+        """An object without secrets. `{"name": "Cookie", "value": "…"}` counts as a field `Cookie`: some tools write
+        the headers of a request so."""
         is_pair = any(self.hides(each) for name, each in value.items() if str(name).lower() in NAMES)
         shown: dict[str, Any] = {}
         for number, (name, each) in enumerate(value.items(), 1):
             is_hidden = self._hides_value(name, each) or (is_pair and str(name).lower() in VALUES and each is not None)
             key = self._key(name)
-            key = key if key == name or key not in shown else f"{key} ({number})"  # two names may be shown alike
+            key = (
+                key if key == name or key not in shown else f"{key} ({number})"
+            )  # two names may become the same when secrets in them are hidden
             shown[key] = HIDDEN if is_hidden else self._value(each, deeper, encodings)
         return shown
 
@@ -192,11 +196,11 @@ class Redaction:
         return self.text(name) if isinstance(name, str) and not _SIMPLE_NAME.fullmatch(name) else name
 
     def handler(self, handler: PublishedHandler) -> PublishedHandler:
-        """A handler as its workers have published it, without the defaults of hidden arguments."""
+        """The published handler without the defaults of secret arguments."""
         return msgspec.structs.replace(handler, arguments=self.schema(handler.arguments))
 
     def schema(self, schema: Any) -> Any:
-        """A JSON schema of arguments, with *** for the defaults and examples of what is hidden."""
+        """The JSON schema of arguments, with *** for the defaults and examples of secret arguments."""
         return self._schema(schema, DEEPEST)
 
     def _schema(self, schema: Any, deeper: int) -> Any:
@@ -209,7 +213,7 @@ class Redaction:
         return schema
 
     def _fits(self, name: str) -> bool:
-        """Looks a name up as it reads, as a whole and by its last part: the one of `user[pin]` is `pin`."""
+        """True if the reading of the name matches a pattern, as a whole or by its last part (`pin` of `user[pin]`)."""
         for _ in range(ENCODINGS if "%" in name else 0):
             name = unquote_plus(name)
         plain = as_read(name)
@@ -228,8 +232,8 @@ class Redaction:
         return {name: HIDDEN if name in _EXAMPLES else each for name, each in shown.items()}
 
     def text(self, text: str) -> str:
-        """The text with *** for what is hidden in it. A text that is JSON stays JSON. One that hides something only in
-        its URL encoding is shown without that. Of a long text the beginning is shown, and how much is left out."""
+        """The text with *** for each secret in it. A text that is JSON stays JSON. A text with secrets in its URL
+        encoding is shown decoded. A text longer than LONGEST is cut, and says how much is left out."""
         return self._text(text, DEEPEST, ENCODINGS)
 
     def _text(self, text: str, deeper: int, encodings: int) -> str:
@@ -245,7 +249,8 @@ class Redaction:
         return shown
 
     def _plain(self, text: str, deeper: int, encodings: int) -> str:
-        """Like `_text`, but without decoding the text. Each text of a JSON document is looked through by itself."""
+        """The text without secrets, like `_text`, but without decoding it. If the text is JSON, each text in it is
+        searched by itself."""
         document = _document(text) if deeper else None
         if document is None:
             return mask(without_values(text, self.hides))
@@ -256,20 +261,20 @@ class Redaction:
         return spelled if TOO_DEEP not in spelled else mask(without_values(text, self.hides))
 
     def query(self, query: str) -> str:
-        """The query of an address with *** for what is hidden in its values."""
+        """The query of a URL with *** for each secret value."""
         shown = [(name, HIDDEN if self.hides(name) else self.text(value)) for name, value in parse_qsl(query)]
         return urlencode(shown, safe="*")
 
     def restored(self, edited: Any, original: Any) -> Any:
-        """`edited`, made from what `value` has shown of `original`, with each value that is still hidden in it as it
-        was. Raises ValueError for a hidden value whose place or text has changed."""
+        """The edited value with its secrets put back. A user has edited the answer of `value(original)`; each *** that
+        is unchanged gets its value from `original`. Raises ValueError if a *** was moved or changed."""
         return self._restored(edited, original, self.value(original), DEEPEST)
 
     def _restored(self, edited: Any, original: Any, shown: Any, deeper: int) -> Any:
         if isinstance(edited, str):
             return original if edited == shown else _without_hidden(edited, original)
         if not deeper and isinstance(edited, Mapping | list):
-            raise ValueError(f"it is nested deeper than {DEEPEST} values")
+            raise ValueError(f"the value has more than {DEEPEST} nested levels")
         if _is_object(edited):
             names: dict[str, str] = dict(zip(shown, original, strict=True)) if _is_object(shown) else {}
             before: Mapping[str, Any] = original if names else {}
@@ -287,7 +292,7 @@ class Redaction:
 
 
 def _without_hidden(edited: str, original: Any) -> str:
-    """The text; raises ValueError if it has a hidden value that was not hidden before."""
+    """The text, unchanged. Raises ValueError if the text has a *** that the original does not have."""
     for remark in (HIDDEN, TOO_DEEP):
         if edited.count(remark) > str(original).count(remark):
             raise ValueError(
@@ -314,13 +319,13 @@ def _joined(part: str) -> str:
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name in small letters, without its number at the end."""
+    """The words of a name in small letters. A number at the end of the name is left out."""
     words = [word.casefold() for word in _WORD_BORDER.split(name)]
     return words if name.isdigit() else [*words[:-1], words[-1].rstrip("0123456789")]
 
 
 def _matches(parts: Sequence[str], name: str) -> bool:
-    """True for a name that has these parts in their order, the first at its beginning and the last at its end."""
+    """True if the name has these parts in this order, the first at its beginning and the last at its end."""
     first, *rest = parts
     if not name.startswith(first):
         return False
@@ -333,8 +338,8 @@ def _matches(parts: Sequence[str], name: str) -> bool:
 
 
 def _document(text: str) -> Any:
-    """The object or list that the text is, as JSON. None for another text, and for one that cannot be read as a whole:
-    it is nested too deeply, or has a name twice."""
+    """The JSON object or list in the text. None for any other text, for JSON that is nested too deeply, and for an
+    object that has a name twice."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -351,7 +356,7 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _spelled(document: Any) -> str:
-    """The value as JSON. Half of a surrogate pair, which no page can show, is escaped."""
+    """The value as JSON text. If it has a lone surrogate, which no page can show, all non-ASCII is escaped."""
     text = json.dumps(document, ensure_ascii=False)
     try:
         text.encode()

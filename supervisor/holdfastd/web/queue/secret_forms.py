@@ -1,8 +1,8 @@
-"""Finds secrets that are known by their form, and not by a name before a sign: keys that services give out, logins in
-addresses and commands, the words behind a flag, elements of XML, parts of a form.
+"""Finds secrets that are known by their form, and not as `name=value`: keys of services, logins in URLs and commands,
+values of flags, XML elements, fields of a multipart form.
 
-As in `secret_pairs`, each pattern is possessive, or begins behind a character that it cannot match. So the time is
-linear, whatever the text is.
+A finder yields where each secret begins and ends, and the text to show instead. As in `secret_pairs`, patterns are
+possessive, or begin behind a character that they cannot match. So the time is linear for every text.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Hides = Callable[[str], bool]
 
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?+-----(.*?)(?:(?=-----END)|\Z)", re.DOTALL)
 
-# Keys by the beginnings that their services give them: GitHub, GitLab, Slack, Stripe, OpenAI, Anthropic, AWS, Google,
-# npm, PyPI, Hugging Face, DigitalOcean, SendGrid, Standard Webhooks, age, Telegram; and tokens in JWT.
+# Keys with the prefixes of their services: GitHub, GitLab, Slack, Stripe, OpenAI, Anthropic, AWS, Google, npm, PyPI,
+# Hugging Face, DigitalOcean, SendGrid, Standard Webhooks, age, Telegram; and JSON Web Tokens.
 _KEY = re.compile(
     r"(?<![\w-])(?:(?:gh[oprsu]_|github_pat_|gl(?:pat|rt|dt|ft|ptt|cbt|soat)-|xox[a-z]-|xapp-|(?:sk|rk|pk)_(?:live|test)_|sk-|npm_|pypi-"
     r"|hf_|do[opr]_v1_|whsec_|AIza|shp[a-z]{2}_|lin_api_|dapi|AGE-SECRET-KEY-1)[\w-]{16,}+"
@@ -33,9 +33,9 @@ _COOKIE = re.compile(r"(?<=<Cookie )[^\s<>]++(?= for )|(?<=<Morsel: )[^<>]++")
 _SCHEME = re.compile(
     r"(?<![\w-])(?P<scheme>bearer|basic|token|apikey|negotiate)[ \t]++(?=(?P<value>[\w.~+/=-]++))", re.IGNORECASE
 )
-LONG_KEY = 20  # characters of a word that no language has
-LONG_PART = 8  # characters of a part of a key that is no word
-SHORT_KEY = 6  # characters of a word with letters and digits
+LONG_KEY = 20  # least length of a text behind a scheme that counts as a key, not as a word
+LONG_PART = 8  # least length of a part of a key that is checked for looking random
+SHORT_KEY = 6  # least length of a key with letters and digits
 
 _LOGIN = re.compile(r"""((?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*+)?+://([^\s/?#"'`<>\\]*+)""")
 _ODD_LOGIN = re.compile(r"""[^\s"'`<>@\\]{0,256}@""")  # behind a password with a slash
@@ -53,7 +53,7 @@ _COMMAND = re.compile(
     re.IGNORECASE,
 )
 _QUOTABLE = r"""(?P<value>"[^"]*+"?+|'[^']*+'?+|[^\s"']++)"""
-_SHORT_FLAGS = (  # whose value is a secret, of these programs
+_SHORT_FLAGS = (  # short flags of these programs whose value is a secret
     (("sshpass", "docker", "podman", "registry"), re.compile(rf"(?<=\s)-p(?:\s++|=)?+{_QUOTABLE}")),
     (("mysql", "mariadb"), re.compile(rf"(?<=\s)-p{_QUOTABLE}")),
     (("redis-cli",), re.compile(rf"(?<=\s)-a\s*+{_QUOTABLE}")),
@@ -61,7 +61,7 @@ _SHORT_FLAGS = (  # whose value is a secret, of these programs
     (("curl",), re.compile(rf"(?<=\s)(?:-[uU]|--(?:proxy-)?user)(?:\s++|=)?+{_QUOTABLE}")),
     (("curl",), re.compile(rf"(?<=\s)(?:-b|--cookie)(?:\s++|=)?+{_QUOTABLE}")),
 )
-_WORDED = re.compile(  # a name and a value with a space between, where a keyword says so
+_WORDED = re.compile(  # a name and a value with a space between, behind a keyword
     r"""(?:(?m:^)[ \t]*+(?:ENV|ARG|setenv|set)[ \t]++(?:-\w++[ \t]++)*+(?P<name>[\w.-]++)[ \t]++"""
     r"""|\b(?:requirepass|masterauth)[ \t]++|\b(?:machine[ \t]++\S++\s++|default\s++)login\s++\S++\s++password[ \t]++"""
     r"""|(?m:^)[ \t]*+login[ \t]++\S++[ \t]*+\r?\n[ \t]*+password[ \t]++"""
@@ -89,13 +89,13 @@ def private_keys(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def keys(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Keys of services, by their beginnings."""
+    """Keys of services, known by their prefixes."""
     if hides("token"):
         yield from ((*match.span(), HIDDEN) for match in _KEY.finditer(text) if _is_random(match[0]))
 
 
 def hooks(text: str, hides: Hides) -> Iterator[Hidden]:
-    """The paths of webhooks of chat services, which are their keys."""
+    """The paths of webhooks of chat services: who knows the path can post."""
     if hides("token"):
         yield from ((*match.span(), HIDDEN) for match in _HOOK.finditer(text))
 
@@ -114,7 +114,7 @@ def cookies(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def schemes(text: str, hides: Hides) -> Iterator[Hidden]:
-    """What stands behind the name of a scheme of HTTP, if it looks like a key or a login."""
+    """The text behind an HTTP authentication scheme such as `Bearer`, if it looks like a key or a login."""
     if hides("authorization"):
         for match in _SCHEME.finditer(text):
             if _is_credential(match["scheme"].lower(), match["value"]):
@@ -122,7 +122,8 @@ def schemes(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def _is_credential(scheme: str, word: str) -> bool:
-    """`Basic knowledge`, `the bearer of news` and `token expired` are none."""
+    """True if the word behind a scheme looks like a key or a login. `Basic knowledge`, `the bearer of news` and `token
+    expired` do not."""
     word = word.rstrip(".-/")
     has_digit = any(map(str.isdigit, word))
     has_both = has_digit and any(map(str.isalpha, word))
@@ -143,8 +144,8 @@ def _is_login(word: str) -> bool:
 
 
 def logins(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Passwords in addresses, whatever else is hidden. In web addresses the user is hidden as well, because it may be a
-    token."""
+    """Passwords in URLs; no pattern can switch this off. In http and https URLs the user is hidden, too, because the
+    user may be a token."""
     last = 0
     for match in _LOGIN.finditer(text):
         start, end = match.span(2)
@@ -164,7 +165,8 @@ def driver_logins(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def _odd_login(text: str, authority: str, end: int) -> int | None:
-    """The end of a login whose password has a character that should be escaped: what looks like a port is no number."""
+    """The end of a login whose password has an unescaped `/` or the like; None for other URLs. Such a URL seems to have
+    a port that is not a number."""
     _, colon, port = authority.rpartition(":")
     if not colon or _PORT.fullmatch(port) or authority.endswith("]"):
         return None
@@ -173,7 +175,7 @@ def _odd_login(text: str, authority: str, end: int) -> int | None:
 
 
 def flags(text: str, hides: Hides) -> Iterator[Hidden]:
-    """`--password x`, and the short flags of programs whose value is a secret."""
+    """Values of long flags with the name of a secret: `--password x`."""
     for match in _FLAG.finditer(text):
         if hides(match["name"]) and not is_ordinary(match["name"], match["value"]):
             yield (*match.span("value"), HIDDEN)
@@ -198,8 +200,8 @@ def worded(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def elements(text: str, hides: Hides) -> Iterator[Hidden]:
-    """What stands in an element whose name, or whose attribute `name`, is hidden: to its end tag, or to the next tag
-    where there is none. `<name>password</name>` hides the value beside it."""
+    """The content of XML elements whose name, or whose attribute `name`, is that of a secret. The content ends at the
+    end tag, or at the next tag if there is no end tag. `<name>password</name>` hides the value element beside it."""
     tags = list(_TAG.finditer(text)) if "<" in text else []
     last_ends = {tag["name"].lower(): number for number, tag in enumerate(tags) if tag["end"]}
     number, is_named = 0, False
@@ -221,8 +223,8 @@ def elements(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def _end_tag(tags: list[re.Match[str]], number: int, name: str) -> tuple[int, int]:
-    """The number of the tag behind the one that ends an element, and where its content ends. Elements of the same name
-    in it have their own; where one is missing, the last counts."""
+    """The number of the tag behind the end tag of an element, and the position where the content ends. Inner elements
+    of the same name have their own end tags. If an end tag is missing, the last one counts."""
     depth, last = 1, (number, 0)
     while depth and number < len(tags):
         tag, number = tags[number], number + 1
@@ -233,13 +235,13 @@ def _end_tag(tags: list[re.Match[str]], number: int, name: str) -> tuple[int, in
 
 
 def _next(text: str, start: int) -> int:
-    """Where the next tag begins."""
+    """The position of the next tag; the end of the text if there is none."""
     found = text.find("<", start)
     return len(text) if found < 0 else found
 
 
 def parts(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Fields of a form in several parts."""
+    """Values of secret fields in a multipart form."""
     for match in _PART.finditer(text):
         name = _PART_NAME.search(match["head"])
         if name and hides(name[1]) and match["value"]:

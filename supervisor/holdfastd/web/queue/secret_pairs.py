@@ -1,11 +1,11 @@
 """Finds pairs of a name and a value in a text, and the end of each value: `name=value`, `name: value`, JSON in any
 spelling, headers, connection strings, queries.
 
-Anybody can write the text, so the time must be linear. Two things make it so. First, each pattern is possessive (`++`,
-`*+`) or begins behind a character that it cannot match: no character is tried twice at one place. Second, a value is
-left behind as a whole, and the search goes on at its end.
+Anybody can write the text, so the time must be linear. Two rules make it linear. First, patterns are possessive (`++`,
+`*+`) or begin behind a character that they cannot match: no character is tried twice at one place. Second, the search
+goes on at the end of a hidden value, never inside it.
 
-Where the end of a value cannot be known, the later one counts: it is better to hide a word too many.
+If a value may end at two places, the later one counts: it is better to hide a word too many.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 HIDDEN = "***"
 
-# The beginning of a line, if the name is its first word; the first of two words of a name; the name; what closes a
-# quoted name or an index; the sign.
+# The groups: the beginning of a line, if the name is its first word; the first of two words of a name; the name; the
+# quote or bracket that closes it; the sign between name and value.
 _PAIR = re.compile(
     r"""(?P<line>(?m:^)[ \t>*]*+(?:-[ \t]++)?+)?+(?P<around>(?<!\\)\\*+["'`])?+"""
     r"""(?<![\w.-])(?:(?P<before>[\w.-]++)[ ](?=(?i:key|keys|id|phrase|word)\b))?+(?P<name>[\w.-]++)"""
@@ -28,11 +28,11 @@ _PAIR = re.compile(
 )
 _WORD = re.compile(r"""\\*+["'`]?+((?:[\w.-]++[ ])?+[\w.-]++)""")
 _SIGN = re.compile(r"[ \t]*+(?:[:=]|->)")
-# `name: Cookie, value: …` is a pair as well, in either order: the keys of names and of values.
+# `name: Cookie, value: …` is a pair as well, in either order. These are the keys of names and the keys of values.
 NAMES = frozenset({"name", "key", "header", "field", "param", "parameter", "variable", "property", "label", "k"})
 VALUES = frozenset({"value", "val", "content", "data", "values", "string", "v"})
 _OTHER_OBJECT = re.compile(r"[})]|\n[ \t]*+-")
-# The lines below, if they are indented: of a header, or of a block of YAML, which may have a tag.
+# The indented lines below a header, or below a name in YAML, which may have a tag.
 _FOLDED = re.compile(r"(?:[!&]\S*+[ \t]*+)*+(?:[|>][0-9+-]{0,2})?+(?:(?:[ \t]*+\r?\n)++[ \t]++[^\s][^\r\n]*+)++")
 # The items of a list of YAML, which need not be indented.
 _ITEMS = re.compile(r"(?:[ \t]*+\r?\n[ \t]*+-[ \t][^\r\n]*+)++")
@@ -41,10 +41,10 @@ _SCHEME = re.compile(
     r"(?=[^\s,;&|)}\]])(?![\w.-]++[ \t]*+[:=](?!=*+(?:\s|$)))",
     re.IGNORECASE,
 )
-# Names that are words of other things, too, and what stands behind them then: counts, switches, schemes, states.
+# Names that are also ordinary words, and their ordinary values: counts, switches, schemes, states.
 _WORDS = frozenset({"pass", "auth", "session", "sid"})
 _WORD_BORDER = re.compile(r"[^A-Za-z]|(?<=[a-z])(?=[A-Z])")
-SHORT_NAME, LONGEST_ORDINARY = 20, 40  # characters of the end of a name that are looked at; of an ordinary value
+SHORT_NAME, LONGEST_ORDINARY = 20, 40  # characters: of the end of a name that is checked; of an ordinary value
 _ORDINARY = re.compile(
     r"[+-]?\d{1,3}%?(?:\s*(?:/|of)\s*\d{1,4}%?)?|true|false|null|none|nil|undefined|yes|no|on|off|ok|basic|bearer|digest|"
     r"negotiate|ntlm|oauth2?|required|optional|missing|failed|expired|invalid|closed|open(?:ed)?|active|ended|started|",
@@ -70,7 +70,8 @@ _WHOLE_LINES = ("authorization", "cookie", "cookies")  # ends of the names of he
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A pair with a hidden name. `start`: of its value. `around`: the quote before an unquoted name, empty for none."""
+    """A pair of a name and a value. `start`: where the value begins. `around`: the quote that opens the whole pair;
+    empty for none."""
 
     name: str
     start: int
@@ -85,16 +86,16 @@ class _Found:
         return self.name.lower().endswith(_WHOLE_LINES)
 
 
-Hidden = tuple[int, int, str]  # where what is hidden begins and ends, and what is shown in its place
+Hidden = tuple[int, int, str]  # where a secret begins and ends, and the text to show in its place
 
 
 def pairs(text: str, hides: Callable[[str], bool]) -> list[Hidden]:
-    """The values whose names `hides`."""
+    """The values whose names `hides` accepts, in the order of the text."""
     return sorted(_pairs(text, hides))
 
 
 def is_ordinary(name: str, value: str) -> bool:
-    """True for a name that is an ordinary word as well, with a value that is no secret: `pass=3 fail=2`."""
+    """True if the name is also an ordinary word and the value is no secret: `pass=3 fail=2`."""
     if len(value) > LONGEST_ORDINARY:
         return False
     last = _WORD_BORDER.split(name.rstrip("-_ ")[-SHORT_NAME:])[-1]
@@ -102,7 +103,8 @@ def is_ordinary(name: str, value: str) -> bool:
 
 
 def _pairs(text: str, hides: Callable[[str], bool]) -> Iterator[Hidden]:
-    """`named`: the end of the last name of an object, if it hides its value. `held`: the last value of an object."""
+    """The values whose names `hides` accepts, as they are found. `named`: in `name: Cookie, value: …`, the position
+    behind the name if it hides the value. `held`: the value, if it stands before the name."""
     place, named, held = 0, None, None
     while match := _PAIR.search(text, place):
         place = match.end()
@@ -142,15 +144,16 @@ def _hidden(text: str, found: _Found) -> Hidden | None:
 
 
 def _held(text: str, held: _Found, name: int) -> Hidden | None:
-    """A value that stands before the name of its object, which begins at `name`."""
+    """The value `held` of an object in which the name, at position `name`, comes after the value; None if that name
+    belongs to another object."""
     start, shown, end = _value(text, held)
     return (start, end, shown) if end > start and not _OTHER_OBJECT.search(text, end, name) else None
 
 
 def _is_tuple(text: str, found: _Found, opening: int) -> bool:
-    """True for two quoted texts: any name and its value if they are all that stands in parentheses, else the name of a
-    header or a flag and its value; the second may be a name itself. `opening`: the quote before the name. The search
-    goes on behind the name if this is none, so the value is passed to its next quote alone."""
+    """True if a quoted name, a comma and a quoted text are a name and its value. In parentheses, as `("token", "x")`,
+    any name counts; elsewhere only the name of a header or of a flag. `opening`: the position of the quote before the
+    name. Only the next closing quote is searched, because the search may go on behind the name."""
     before = max(0, opening - 2)
     is_first = _OPENED.fullmatch(text, before + (text[before : before + 1] != "("), opening) is not None
     is_header = found.is_header or found.name.startswith("--")
@@ -179,7 +182,7 @@ def _found(match: re.Match[str]) -> _Found:
 
 
 def _value(text: str, found: _Found) -> tuple[int, str, int]:
-    """Where the value begins, what is shown of it, and where it ends."""
+    """Where the value begins, the text to show in its place, and where it ends."""
     start = found.start
     if found.opens_line and (folded := _FOLDED.match(text, start) or _ITEMS.match(text, start)):
         return start, HIDDEN, folded.end()
@@ -198,7 +201,7 @@ def _value(text: str, found: _Found) -> tuple[int, str, int]:
 
 
 def _end_of_bare(text: str, start: int, found: _Found) -> int:
-    """The end of a value without quotes, of which some have several words."""
+    """The end of a value without quotes. Some of these values have several words."""
     scheme = _SCHEME.match(text, start)
     end = _end_of_word(text, scheme.end() if scheme else start)
     while annotated := _ANNOTATED.match(text, end):
@@ -211,8 +214,9 @@ def _end_of_bare(text: str, start: int, found: _Found) -> int:
 
 
 def _end_of_quoted(text: str, opening: re.Match[str]) -> tuple[int, str]:
-    """Where a quoted value ends, and its closing quote. Within a quoted document the quotes are escaped: as many
-    backslashes as before the opening one close it, fewer end the document. Half of an escaped quote closes nothing."""
+    """Where a quoted value ends, and its closing quote. In a quoted document the quotes are escaped. A quote with as
+    many backslashes as the opening quote closes the value; a quote with fewer ends the document. A quote with more
+    backslashes is part of the value."""
     depth, quote, at = len(opening[2]), opening[3], opening.end()
     while match := _CLOSING[quote].search(text, at):
         at, slashes = match.end(), len(match[1])
@@ -222,7 +226,7 @@ def _end_of_quoted(text: str, opening: re.Match[str]) -> tuple[int, str]:
             if slashes == depth:
                 return at, match[0]
         elif slashes % 2 == 0:
-            if text[at : at + 1] == quote:  # doubled: it stands for itself
+            if text[at : at + 1] == quote:  # a doubled quote stands for one quote in the value
                 at += 1
             else:
                 return _end_of_word(text, at) if _GOES_ON.match(text, at) else at, quote
@@ -230,14 +234,16 @@ def _end_of_quoted(text: str, opening: re.Match[str]) -> tuple[int, str]:
 
 
 def _end_of_word(text: str, start: int) -> int:
-    """The end of a value without quotes. A comma or the like ends it before a space or another pair, and brackets are
-    passed with all that is in them. What closes something around it is not of it."""
+    """The end of a value without quotes. A comma or the like ends the value only before a space or another pair.
+    Brackets in the value are passed as a whole. Closing brackets and quotes at the end do not belong to the value."""
     at = kept = start
     while match := _WORD_END.search(text, at):
         at = match.start()
         if match[0] in "{[(":
             at = kept = _end_of_brackets(text, at)
-        elif match[0] in " \t" and at > start and text[at - 1] == "\\":  # a shell takes it as a part of the word
+        elif (
+            match[0] in " \t" and at > start and text[at - 1] == "\\"
+        ):  # an escaped space: for a shell it is part of the word
             at += 1
         elif match[0].isspace() or text[at + 1 : at + 2].isspace() or _NEXT_PAIR.match(text, at):
             break
@@ -252,7 +258,7 @@ def _end_of_word(text: str, start: int) -> int:
 
 
 def _end_of_first(text: str, start: int) -> int:
-    """The end of the line, or the place before its next pair."""
+    """The end of the line, or the position before the next pair in the line."""
     at = start
     while match := _IN_LINE_END.search(text, at):
         at = match.start()
@@ -263,7 +269,7 @@ def _end_of_first(text: str, start: int) -> int:
 
 
 def _end_of_line(text: str, start: int, around: str) -> int:
-    """The end of a value that goes to the end of its line, or to the quote that closes the whole pair."""
+    """The end of a value that takes the rest of its line, or ends before the quote that closes the whole pair."""
     if not around:
         match = _LINE_END.search(text, start)
         return match.start() if match else len(text)
@@ -279,7 +285,7 @@ def _end_of_line(text: str, start: int, around: str) -> int:
 
 
 def _end_of_brackets(text: str, start: int) -> int:
-    """The place behind the bracket that closes the one at `start`; the end of the text where none does."""
+    """The position behind the bracket that closes the one at `start`; the end of the text if none does."""
     depth, open_quote = 0, None
     for match in _QUOTE_OR_BRACKET.finditer(text, start):
         if quote := match[1]:

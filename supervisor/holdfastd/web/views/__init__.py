@@ -1,1 +1,1 @@
-"""Values of the store as the pages show them. Pure."""
+"""Values of the store in the form in which pages show them."""

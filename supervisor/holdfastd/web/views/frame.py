@@ -1,6 +1,6 @@
-"""What stands around every page: the menu with what waits for a person, and one line that says if anything is wrong.
+"""The frame around every page: the menu with counts, and one line that says whether anything is wrong.
 
-The line names the finding that does the most harm, and has a button that mends it or leads to it.
+The line names the finding that does the most harm. It has a button that repairs the problem, or a link to its page.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from holdfastd.web.queue.cached_reports import CurrentProblems, QueueCounts
 
 
 class MenuEntry(NamedTuple):
-    """`key` goes there, after g; `icon`: of icons.html; `others`: paths of other pages under this entry; `level`: how
-    loud the number beside it is."""
+    """An entry of the menu. `key`: after the key g it opens the page. `icon`: a name in icons.html. `others`: paths of
+    other pages under this entry. `level`: colour of the number beside the entry: warn or bad."""
 
     path: str
     title: str
@@ -32,7 +32,7 @@ class MenuEntry(NamedTuple):
     level: str = ""
 
     def covers(self, path: str, query: Mapping[str, str]) -> bool:
-        """True for the pages under this entry."""
+        """True if the page with this path and query is under this entry."""
         own, _, state = self.path.partition("?state=")
         if path == own == "/tasks":
             return (query.get("state") == WAITS_FOR_ANSWER) == bool(state)
@@ -89,7 +89,8 @@ class RemedyButton(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """From a look of the doctor to its page and its remedy. `{}` is the name in the look."""
+    """For a check of `supervisor doctor`: the page to link to, and the remedy. `look`: matches the name of the check.
+    `{}` stands for the group in `look`, such as the lane."""
 
     look: re.Pattern[str]
     title: str
@@ -102,7 +103,7 @@ def _way(look: str, title: str, place: str, look_at: str, action: tuple[str, str
     return _Way(re.compile(look), title, place, look_at, action)
 
 
-_WAYS = (  # in the order of harm
+_WAYS = (  # the most harmful first
     _way(r"workers of all hosts|stewards", "Workers are silent", "/workers", "Workers"),
     _way(r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
     _way(r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
@@ -119,8 +120,8 @@ _WAYS = (  # in the order of harm
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A finding with its page and its remedy. `level`: `problem` or `warning`. `rank`: lower does more harm; what is
-    wrong with the server itself, as its slow log, comes last."""
+    """A finding with its page and its remedy. `level`: `problem` or `warning`. `rank`: a lower one does more harm.
+    Findings about the Redis server itself, such as its slow log, come last."""
 
     rank: int
     level: str
@@ -145,7 +146,8 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`wrong`: the worst first. `waits`: numbers of the menu by icon. `says`: the line where nothing is wrong."""
+    """The frame of a page. `wrong`: the findings, the worst first. `waits`: the numbers in the menu, by icon. `says`:
+    the line that the page shows if nothing is wrong."""
 
     wrong: tuple[Wrong, ...] = ()
     waits: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -172,7 +174,7 @@ AWAY = Frame((Wrong(0, "problem", "The store does not answer", "this page shows 
 
 
 async def frame_of(problems: CurrentProblems, counts: QueueCounts) -> Frame:
-    """The frame now: from what is kept for some seconds."""
+    """The present frame, made from findings and counts that are kept for some seconds."""
     try:
         found, numbers = await problems.read(), await counts.read()
     except HoldfastError:
@@ -182,7 +184,7 @@ async def frame_of(problems: CurrentProblems, counts: QueueCounts) -> Frame:
 
 
 def in_order(wrong: Iterable[Wrong]) -> tuple[Wrong, ...]:
-    """Problems before warnings, and of these what does most harm first."""
+    """The findings in order: problems before warnings, the most harmful first."""
     return tuple(sorted(wrong, key=lambda each: (each.level != "problem", each.rank)))
 
 
@@ -199,5 +201,5 @@ def _work(counts: Counts) -> str:
 
 
 def state_of(request: Request) -> Frame:
-    """The frame that was read for this request; without one, an empty one."""
+    """The frame that was read for this request; an empty frame if none was."""
     return getattr(request.state, "frame", Frame())

@@ -1,4 +1,4 @@
-"""The form of a schedule: its fields as texts from a spec, and the spec that the fields ask for."""
+"""The form of a schedule: makes the texts of its fields from a spec, and a spec from the texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = (
 
 
 def fields_of(spec: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of the form, from a spec as the store has it."""
+    """The texts of the form's fields for a spec that the store has."""
     way = next((each for each in WAYS if each in spec), WAYS[0])
     fields = {name: _typed(spec[name]) for name in (*TEXTS, "limit", "max_attempts") if name in spec}
     payloads = "kwargs" if "kwargs" in spec else "data"
@@ -30,9 +30,10 @@ def fields_of(spec: Mapping[str, Any]) -> dict[str, str]:
 
 
 def spec_of(fields: Mapping[str, str], stored: Mapping[str, Any], redaction: Redaction) -> ScheduleSpec:
-    """The spec that the fields ask for. `stored`: of the schedule that is changed. Its secrets, which the form has
-    hidden, stay as they are stored where they were left as they were shown. Raises InvalidScheduleError."""
-    typed = {name: fields[name].replace("\r\n", "\n") for name in fields}  # as a browser sends the lines of a field
+    """The spec for the texts of the fields. `stored`: the present spec of the schedule; empty for a new one. A secret
+    that the form showed as *** keeps its stored value if the user left the *** unchanged. Raises
+    InvalidScheduleError."""
+    typed = {name: fields[name].replace("\r\n", "\n") for name in fields}  # a browser sends line ends as \r\n
     given = {name: text if name == "text" else text.strip() for name, text in typed.items() if text.strip()}
     way = given.get("way", "")
     if way not in WAYS:
@@ -40,7 +41,7 @@ def spec_of(fields: Mapping[str, str], stored: Mapping[str, Any], redaction: Red
     shown = redaction.value(stored)
 
     def restored(name: str, value: Any, field: str) -> Any:
-        if shown.get(name) == stored.get(name):  # nothing of it was hidden
+        if shown.get(name) == stored.get(name):  # it has no secrets
             return value
         try:
             return redaction.restored({name: value}, stored)[name]
@@ -53,7 +54,7 @@ def spec_of(fields: Mapping[str, str], stored: Mapping[str, Any], redaction: Red
 
     values: dict[str, Any] = {way: text(way, "rule")} | {name: text(name, name) for name in TEXTS if name in given}
     if stored.get("text") == typed.get("text") and "text" in typed:
-        values["text"] = stored["text"]  # blanks alone, or nothing
+        values["text"] = stored["text"]  # also a text that is empty or has only blanks
     values |= _parsed(given, "limit", int) | _parsed(given, "max_attempts", int)
     payloads = {"arguments": "kwargs" if "name" in given else "data", "metadata": "metadata"}
     values |= {

@@ -1,4 +1,4 @@
-"""The content of a task's page: its changes, its call, its messages, and its history as a picture. Pure."""
+"""The content of a task's page: its changes, its call, its messages, and its history as a picture. No I/O."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from holdfast.why.times import span
 from holdfastd.operations.act import Act
 from holdfastd.operations.tasks import CANCEL_TASK, PAUSE_TASK, REMOVE_TASK, RESUME_TASK, RETRY_TASK
 
-# The changes that one task allows now, as the state machine of the core has them. Pure.
+# The changes that a task allows in its present state, by the state machine of the core.
 
 
 @dataclass(frozen=True, slots=True)
 class TaskAction:
-    """`is_final`: it cannot be undone, so a visitor is asked first."""
+    """A change that the page of a task offers. `is_final`: the change cannot be undone, so the page asks for
+    confirmation."""
 
     act: Act[Any, Any]
     title: str
@@ -33,17 +34,17 @@ class TaskAction:
 
     @property
     def path(self) -> str:
-        """The address of the form that asks for it."""
+        """The path to which the form of this change is sent."""
         return f"/{self.act.name}"
 
     @property
     def takes_reason(self) -> bool:
-        """True if a reason can be given, which is kept with the task."""
+        """True if the operator can give a reason, which the store keeps with the task."""
         return any(field.name == "reason" for field in self.act.fields)
 
 
 def allowed(task: TaskRecord) -> list[TaskAction]:
-    """The changes that are offered, in their order."""
+    """The changes that the page offers for this task, in their order on the page."""
     return [action for action in ACTIONS if action.is_allowed(task)]
 
 
@@ -57,14 +58,14 @@ def _happens(event: TaskEvent, task: TaskRecord) -> bool:
 
 
 def _may_retry(task: TaskRecord) -> bool:
-    """A task that failed and was not retried, or one whose delay can be cut short: a sleep cannot."""
+    """True for a task that failed and was not retried, and for a delayed task. A sleep cannot be cut short."""
     if _happens(TaskEvent.RETRIED, task):
         return not task.retried_as
     return _happens(TaskEvent.PROMOTED, task) and not is_asleep(task.state, read_trail(task.trail))
 
 
 def _waits_for_pause(task: TaskRecord) -> bool:
-    """True for a running task that was asked to pause: a resume withdraws it."""
+    """True for a running task that was asked to pause. To resume the task withdraws the pause."""
     asked = [step.event for step in read_trail(task.trail) if step.event in _PAUSES]
     return task.state is State.WORKING and asked[-1:] == [TaskEvent.PAUSE_ASKED]
 
@@ -80,15 +81,15 @@ ACTIONS = (
 )
 
 
-# The call that a task makes, read back from its operation, so that it can be edited and submitted again. Pure.
+# The call of a handler in a task's operation. A user can edit the call and submit it again.
 
-LARGEST = 16 << 20  # bytes of an operation that is read
+LARGEST = 16 << 20  # bytes; a larger operation is not read
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
-    """`name`: of the handler, empty for none; `text`, `data`: of a message; `left_out`: kinds of parts that a form
-    cannot hold."""
+    """The call of a handler. `name`: of the handler; empty for none. `text`, `data`: content of the message.
+    `left_out`: kinds of parts that a form cannot hold."""
 
     name: str = ""
     kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -100,7 +101,7 @@ class TaskCall:
 
 
 def call_of(task: TaskRecord) -> TaskCall | None:
-    """The call of the present turn; None if its operation is no readable run."""
+    """The call of the task's present turn; None if its operation is not a readable run."""
     run = envelope.kept_run(task.operation, LARGEST)
     if run is None or not run.messages:
         return None
@@ -124,7 +125,7 @@ MOST_BRIEF = 40  # characters of one argument
 
 
 def brief_of(kwargs: Mapping[str, Any], text: str) -> str:
-    """The arguments on one line: `region=asia, copies=3`; of a task without any, the beginning of its text."""
+    """The arguments on one line: `region=asia, copies=3`. Without arguments, the beginning of the text."""
     if not kwargs:
         return " ".join(text[:200].split())
     return ", ".join(f"{name}={_brief(value)}" for name, value in kwargs.items())
@@ -147,19 +148,19 @@ def _is_data(part: Part) -> bool:
     return part.get("kind") == "data" and "data" in part
 
 
-# The messages of a task with the answers of its handler, turn by turn. Pure.
+# The messages of a task with the answers of its handler, turn by turn.
 
 
 @dataclass(frozen=True, slots=True)
 class MessageExchange:
-    """One turn: the parts of its message and of its answer, each a text or a JSON value."""
+    """One turn: the contents of its messages and of its answer. A content is a text or a JSON value."""
 
     asked: list[Any]
     answered: list[Any]
 
 
 def exchanges(items: Sequence[bytes]) -> list[MessageExchange]:
-    """`items`: operation and result of each turn in turn, as the store has them."""
+    """The turns in the store's list `items`, which has operation, result, operation, result, and so on."""
     return [exchange(operation, result) for operation, result in zip(items[::2], items[1::2], strict=False)]
 
 
@@ -175,26 +176,26 @@ def _asked(operation: bytes | None) -> list[Any]:
 
 
 def _content(part: Part) -> Any:
-    """The text or the data of a part; of any other kind the part."""
+    """The text or the data of a part; a part of any other kind as it is."""
     for name in ("text", "data"):
         if name in part:
             return part[name]
     return part
 
 
-WIDTH = 1000  # of the picture
-NARROWEST = 3.0  # a bar that can still be seen
-MARK = 4.0  # marks that are closer are one
+WIDTH = 1000  # of the picture, in units of the SVG
+NARROWEST = 3.0  # width of the narrowest bar that a user can see
+MARK = 4.0  # marks that are closer than this become one
 
 
 class BarKind(StrEnum):
     """The colour of a bar."""
 
-    WAITS = "waits"  # in its lane
+    WAITS = "waits"  # in its lane, for a worker
     RUNS = "runs"
-    LATER = "later"  # for a time: delayed, asleep, before a retry
-    STOPS = "stops"  # for somebody: paused, asks, waits for parents
-    UNKNOWN = "unknown"  # no longer kept
+    LATER = "later"  # waits for a time: delayed, asleep, before a retry
+    STOPS = "stops"  # waits for somebody: paused, asks for input, waits for parents
+    UNKNOWN = "unknown"  # the store no longer keeps this part of the history
 
 
 class Ending(StrEnum):
@@ -207,7 +208,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`text`: of its title; `ending`: of a run that is over."""
+    """A stretch of time in the picture. `text`: its tooltip. `ending`: how a run ended; None for other bars."""
 
     x: float
     width: float
@@ -224,7 +225,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A line of the picture."""
+    """One row of the picture, with its bars and marks."""
 
     title: str
     bars: list[Bar] = field(default_factory=list[Bar])
@@ -233,7 +234,8 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """From its acceptance to its end, or now. `tracks`: those that hold something."""
+    """The history of a task as a picture, from its submission to its end, or to now. `tracks`: the rows that are not
+    empty."""
 
     start_ms: int
     end_ms: int
@@ -244,7 +246,7 @@ class Picture:
         return span(self.end_ms - self.start_ms)
 
 
-# The state behind each event, wherever it happens: the core's table has one for each.
+# The state that follows an event. In the core's table, an event leads to the same state from everywhere.
 AFTER: Mapping[str, State] = {event: state for row in TRANSITIONS.values() for event, state in row.items()}
 
 _KINDS = {
@@ -289,7 +291,7 @@ class _Phase:
 
 
 def picture(task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int) -> Picture:
-    """`timeline`: of the document of `why`, whose steps and messages become marks."""
+    """The picture of a task. `timeline`: that of the `why` document; its steps and messages become marks."""
     end = max(task.finished_ms or now_ms, *(entry["at_ms"] for entry in timeline), task.created_ms + 1)
     scale = WIDTH / (end - task.created_ms)
     phases = list(_phases(task, end))
@@ -303,7 +305,7 @@ def picture(task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int
 
 
 def _phases(task: TaskRecord, end_ms: int) -> Iterator[_Phase]:
-    """From one change of state to the next."""
+    """The phases of the task: each lasts from one change of state to the next."""
     changes = [(step, _word(step)) for step in read_trail(task.trail) if _word(step) in AFTER]
     is_cut = len(task.trail) >= KEPT
     start = task.created_ms

@@ -1,4 +1,4 @@
-"""A form that submits a task of one handler: its fields, and the task that was typed into them. Pure."""
+"""The form that submits a task of one handler: its fields, and the task that their texts describe. No I/O."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from holdfastd.web.views.shown_task import TaskCall
 
 # Fields for the arguments of a handler, made from the JSON schema that its workers publish.
 
-PREFIX = "arg."  # of the names of fields
-WHOLE = "kwargs"  # the field of all arguments, or of those that the schema does not name
+PREFIX = "arg."  # the names of fields for arguments begin so
+WHOLE = "kwargs"  # name of the field for all arguments, or for those that the schema does not name
 MOST_FIELDS = 100
 MOST_CHOICES = 200
 BOOLEAN = ("true", "false")
-LONG = 60  # characters; a longer text gets several lines
+LONG = 60  # characters; a longer text gets a field with several lines
 
 
 class FieldKind(StrEnum):
@@ -38,7 +38,8 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ArgumentField:
-    """`value`: as it was typed, or is proposed; `hint`: the type and the default, in words; `problem`: of the value."""
+    """A field of the form. `value`: the text in it. `hint`: the type and the default, in words. `problem`: why the
+    value was refused."""
 
     name: str
     title: str
@@ -52,14 +53,14 @@ class ArgumentField:
 
 @dataclass(frozen=True, slots=True)
 class ReadArguments:
-    """Arguments as they were typed. `problems`: by the names of the fields."""
+    """The arguments that a user typed. `problems`: why values were refused, by the names of the fields."""
 
     kwargs: dict[str, Any]
     problems: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def argument_fields(handler: PublishedHandler, kwargs: Mapping[str, Any] | None = None) -> list[ArgumentField]:
-    """The fields of a handler with these arguments filled in; without a schema one field for all."""
+    """The fields for a handler, filled with these arguments. Without a schema, there is one field for all arguments."""
     schema, given = handler.arguments, dict(kwargs or {})
     if schema is None:
         text = json_text(given) if given else ""
@@ -75,7 +76,7 @@ def argument_fields(handler: PublishedHandler, kwargs: Mapping[str, Any] | None 
 def as_typed(
     fields: Sequence[ArgumentField], typed: Mapping[str, str], problems: Mapping[str, str]
 ) -> list[ArgumentField]:
-    """The fields with the texts that were typed, and the problem of each."""
+    """The fields with the texts that a user typed, and with their problems."""
     return [
         replace(each, value=typed.get(each.name, each.value), problem=problems.get(each.name, "")) for each in fields
     ]
@@ -84,8 +85,8 @@ def as_typed(
 def read_arguments(
     handler: PublishedHandler, typed: Mapping[str, str], restored: Callable[[Any], Any] = lambda kwargs: kwargs
 ) -> ReadArguments:
-    """The arguments in the fields of a form, held against the schema. A field that is empty and need not be filled is
-    no argument. `restored` puts back what was hidden in the form, or raises ValueError."""
+    """The arguments in the fields of a form, checked against the schema. An empty field that is not required is no
+    argument. `restored` puts back secrets that the form showed as ***, or raises ValueError."""
     kwargs: dict[str, Any] = {}
     problems: dict[str, str] = {}
     for each in argument_fields(handler):
@@ -111,13 +112,13 @@ def json_text(value: object) -> str:
 
 
 def read_json(text: str) -> Any:
-    """Raises ValueError, which names line and column."""
+    """The JSON value in a text. Raises ValueError, which names line and column."""
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("this JSON is nested too deeply") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"this is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        raise ValueError(f"this is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
 
 
 def _no_constant(name: str) -> None:
@@ -137,13 +138,14 @@ def _field(schema: Mapping[str, Any], name: str, own: Any, given: Mapping[str, A
     if kind is FieldKind.TEXT and value and (len(value) > LONG or "\n" in value):
         kind = FieldKind.LONG_TEXT
     if value and ((kind is FieldKind.CHOICE and value not in choices) or (kind is FieldKind.DATE and "-" not in value)):
-        kind = FieldKind.TEXT  # as one that is hidden
+        kind = FieldKind.TEXT  # the value may be a ***
     is_required = name in (schema.get("required") or [])
     return ArgumentField(PREFIX + name, name, kind, value or "", is_required, choices, _hint(kind, own, is_required))
 
 
 def _kind(schema: Mapping[str, Any], own: Any) -> tuple[FieldKind, tuple[str, ...]]:
-    """Plain types get plain fields, also where null is allowed beside them; all others a field of JSON."""
+    """The kind of field for a schema, and the choices. A plain type, or a union of one with null, gets a plain field;
+    every other type gets a field for JSON."""
     one = resolved(schema, own)
     choices = one.get("anyOf")
     if isinstance(choices, list):
@@ -172,7 +174,7 @@ _PLAIN: dict[tuple[Any, Any], tuple[FieldKind, tuple[str, ...]]] = {
 
 
 def _shown(kind: FieldKind, value: Any) -> str | None:
-    """The value as it is typed into a field of this kind; None: it does not fit there."""
+    """The value as text in a field of this kind; None if the value does not fit the kind."""
     if kind is FieldKind.JSON:
         return json_text(value)
     if isinstance(value, bool):
@@ -201,7 +203,7 @@ _HINTS = {
 
 
 def _read(each: ArgumentField, text: str) -> dict[str, Any]:
-    """The argument of a field, or those of a field of several. Raises ValueError."""
+    """The argument in a field; several for the field WHOLE. Raises ValueError."""
     if each.name == WHOLE:
         whole: object = read_json(text) if text.strip() else {}
         if not isinstance(whole, dict):
@@ -229,12 +231,12 @@ def _value(each: ArgumentField, text: str) -> Any:
 
 # The form: the arguments, the message, and the options of the task.
 
-FROM = "resubmitted_from"  # in the metadata of a task: the one that it was made from
+FROM = "resubmitted_from"  # key in a task's metadata: the id of the task that was edited
 TEXT, DATA, TASK_ID, ORIGINAL, HANDLER = "text", "data", "task_id", "original", "handler"
 
 
 class InvalidSubmissionError(InvalidTaskError):
-    """The typed values are no task. `problems`: by the names of the fields."""
+    """The typed values do not make a valid task. `problems`: by the names of the fields."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__("; ".join(problems.values())[:1000])
@@ -243,7 +245,8 @@ class InvalidSubmissionError(InvalidTaskError):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionForm:
-    """`original`: the id of the task that it edits; `left_out`: kinds of its parts that the form does not hold."""
+    """A form that submits a task. `original`: id of the edited task; empty for a new one. `left_out`: kinds of parts of
+    the original that the form cannot hold."""
 
     handler: PublishedHandler
     task_id: str
@@ -255,13 +258,13 @@ class SubmissionForm:
 
     @property
     def has_options(self) -> bool:
-        """True if an option is filled in, so that they are not folded."""
+        """True if an option has a value or a problem: the page then shows the options unfolded."""
         return any(each.value or each.problem for each in self.options)
 
     def again(
         self, typed: Mapping[str, str], error: InvalidTaskError | None = None, problem: str = ""
     ) -> SubmissionForm:
-        """The form with the typed texts, and what is wrong with them."""
+        """The form with the typed texts, and with their problems."""
         problems: Mapping[str, str] = error.problems if isinstance(error, InvalidSubmissionError) else {}
         return replace(
             self,
@@ -274,7 +277,7 @@ class SubmissionForm:
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A field of TaskSpec that a form has; `read` makes its value of a text, or raises ValueError."""
+    """A field of TaskSpec in the form. `read`: makes the value from a text, or raises ValueError."""
 
     name: str
     title: str
@@ -305,7 +308,7 @@ def empty_form(handler: PublishedHandler, task_id: str) -> SubmissionForm:
 def edit_form(
     handler: PublishedHandler, task_id: str, call: TaskCall, original: str, options: Mapping[str, str]
 ) -> SubmissionForm:
-    """The form with the call of a task; `options`: texts by their names."""
+    """The form filled with the call of the task `original`. `options`: texts by the names of the options."""
     return SubmissionForm(
         handler, task_id, _message_fields(handler, call), _option_fields(options), original, call.left_out
     )
@@ -314,8 +317,8 @@ def edit_form(
 def typed_spec(
     handler: PublishedHandler, typed: Mapping[str, str], call: TaskCall | None, redaction: Redaction
 ) -> TaskSpec:
-    """The task that was typed; `call`: that of the original, whose hidden values are put back. Raises
-    InvalidSubmissionError."""
+    """The task that the typed texts describe. `call`: the original task's call; secrets that the form showed as *** get
+    their values from it. Raises InvalidSubmissionError."""
     problems: dict[str, str] = {}
     options: dict[str, Any] = {}
     for option in _OPTIONS:
@@ -350,7 +353,7 @@ def typed_spec(
     return TaskSpec(
         text=text if text or (not handler.name and options.get("data") is None) else None,
         task_id=task_id,
-        message_id=first_message_id(task_id),  # other content is a conflict
+        message_id=first_message_id(task_id),  # so other content under the same task id is refused as a conflict
         context_id=call.context_id if call and call.context_id != original else None,
         metadata=metadata or None,
         **options,
