@@ -42,8 +42,8 @@ async def scale_workers(doing: Doing, given: ScaleWorkers) -> ScaledPool:
     here = socket.gethostname()
     if given.host not in (None, here):
         raise ControlError(
-            f"host {shown(given.host)} is not the host of this dashboard, {here!r}: run supervisor scale {given.workers} "
-            "there"
+            f"host {shown(given.host)} is not the host of this dashboard, {here!r}: "
+            f"run supervisor scale {given.workers} there"
         )
     doing.asked.subject, supervisor = here, LocalSupervisor(doing.settings, doing.folder)
     if await supervisor.serves_another():

@@ -136,7 +136,7 @@ def _log_in_first(scope: Scope, headers: Headers, *, with_users: bool) -> Respon
 
 def _protecting(scope: Scope, headers: Headers, send: Send) -> Send:
     """A `send` that adds the headers that protect a browser. After a chunked request it closes the connection. A proxy
-    may see another end of the body than this server, and the rest would be read as a request that the proxy never
+    may see another end of the body than this server. The rest would then be read as a request that the proxy never
     saw."""
     is_last = "transfer-encoding" in headers
 

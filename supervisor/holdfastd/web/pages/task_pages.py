@@ -88,7 +88,7 @@ def _brief(access: QueueAccess, call: TaskCall) -> str:
 
 
 async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
-    """The turns of a task. Of the earlier turns, only the last TURNS, unless `is_whole`."""
+    """The turns of a task; only the last TURNS of the earlier turns, unless `is_whole`."""
     items: Sequence[bytes] = ()
     if record.turn > 1:
         items, _ = await access.store.earlier(record.task_id, NEWEST)
