@@ -174,7 +174,7 @@ async def _method(request: Request, call: RpcCall) -> Method:
     async with noted(request, UNKNOWN) as asked:
         if visitor_of(request).login is not Login.HEADER:
             raise RpcError(
-                RpcCode.INVALID_REQUEST, "a client must log in with the header Authorization: Bearer TOKEN", 403
+                RpcCode.INVALID_REQUEST, "a client must log in with a bearer token in the header Authorization", 403
             )
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RpcError(RpcCode.CONTENT_TYPE_NOT_SUPPORTED, "Content-Type: application/json is expected", 415)
