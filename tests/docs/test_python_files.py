@@ -49,7 +49,7 @@ BOUNDS = [
     ),
     Bound(
         "imports, in percent of all lines of code",
-        12.7,
+        12,
         12,
         "merge files that import each other's names, or import the module and say `module.name`",
         lambda tree: _share(tree.import_lines, tree.code),
@@ -57,7 +57,7 @@ BOUNDS = [
     ),
     Bound(
         "files that one neighbour alone reads, in percent of all files",
-        14.5,
+        12.5,
         12.5,
         "make the file a part of its reader",
         lambda tree: _share(len(tree.parts_of_a_neighbour), len(tree.files)),
