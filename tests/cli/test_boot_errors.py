@@ -56,7 +56,8 @@ def test_a_deleted_working_folder_is_a_boot_failure_with_its_cause_and_heals_whe
     work = short_path / "work"
     work.mkdir()
     (work / "agent.py").write_text(AGENT)
-    with running(short_path, "--workers", "1", before=("env", "-C", str(work))) as (cli, process):
+    before = ("env", "-C", str(work))
+    with running(short_path, "--workers", "1", "--no-preload", before=before) as (cli, process):
         shutil.rmtree(work)
         [worker] = [each["pid"] for each in cli("status", "--json").document["processes"] if each["kind"] == "worker"]
         os.kill(worker, signal.SIGKILL)
@@ -68,6 +69,19 @@ def test_a_deleted_working_folder_is_a_boot_failure_with_its_cause_and_heals_whe
         assert "boot failure: FileNotFoundError" in cli("doctor").out
         work.mkdir()
         (work / "agent.py").write_text(AGENT)
+        assert cli("submit", "--wait", "x").status == 0
+        assert process.poll() is None
+
+
+def test_workers_go_on_with_the_handler_of_their_loader_if_its_folder_is_deleted(short_path: Path) -> None:
+    work = short_path / "work"
+    work.mkdir()
+    (work / "agent.py").write_text(AGENT)
+    with running(short_path, "--workers", "1", before=("env", "-C", str(work))) as (cli, process):
+        shutil.rmtree(work)
+        [worker] = [each["pid"] for each in cli("status", "--json").document["processes"] if each["kind"] == "worker"]
+        os.kill(worker, signal.SIGKILL)
+        assert [death["cause"] for death in deaths_until(cli, 1)] == ["signal"]
         assert cli("submit", "--wait", "x").status == 0
         assert process.poll() is None
 
