@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfastd.web.pages.report_pages import Chart
+from holdfast.core.rollup import MINUTE, Figures
+from holdfast.store.periods import Period
+from holdfastd.web.pages.report_pages import Chart, course_charts
 from holdfastd.web.rendering import ago, dotted, event_words, moments
 
 
@@ -48,3 +50,22 @@ def test_a_line_of_one_value_is_a_dot_of_the_picture() -> None:
 )
 def test_the_detail_of_an_event_names_worker_and_turn(detail: str, words: str) -> None:
     assert event_words(detail) == words
+
+
+def figures(runs: int) -> Figures:
+    found = Figures()
+    found.outcomes.update({"completed": runs} if runs else {})
+    return found
+
+
+def course_of(*runs: int) -> list[float | None]:
+    """The rates that a chart of an hour draws of these runs in its last minutes."""
+    parts = {place * MINUTE: figures(each) for place, each in enumerate(runs)}
+    period = Period(0, len(runs) * MINUTE, MINUTE)
+    period.parts.update(parts)
+    return course_charts(period)[0].lines["runs"]
+
+
+def test_a_chart_leaves_out_the_minute_that_runs() -> None:
+    assert course_of(60, 120, 6) == [1.0, 2.0]
+    assert course_of(0, 0, 6) == [0.0, 0.0, 0.1], "nothing has run before it"

@@ -13,12 +13,13 @@ from starlette.responses import Response
 
 from holdfast.client.arguments import check_name
 from holdfast.core.outcomes import failure_in
+from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Statistic
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
 from holdfast.store import Store
-from holdfast.store.periods import Period
+from holdfast.store.periods import Period, Step
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Report
 from holdfastd.operations.lanes import check_handler_exists
@@ -63,7 +64,7 @@ class Chart:
 
 def course_charts(period: Period, tasks: str = "/tasks?") -> list[Chart]:
     """Two charts of a period: runs and failures per second, and the waiting and running times of tasks."""
-    course = period.course(STEPS)
+    course = _whole_steps(period.course(STEPS))
     at = [step.start_ms // 1000 for step in course]
     steps = [Statistic.of("", step.seconds, step.figures) for step in course]
     rates: dict[str, list[float | None]] = {
@@ -77,6 +78,13 @@ def course_charts(period: Period, tasks: str = "/tasks?") -> list[Chart]:
         "run p95": [step.run.p95 if step.run else None for step in steps],
     }
     return [Chart("Runs a second", "/s", at, rates, tasks), Chart("Times in seconds", "s", at, times, tasks)]
+
+
+def _whole_steps(course: Sequence[Step]) -> Sequence[Step]:
+    """Without the running minute, whose rates would be too low, unless nothing has run before it."""
+    *earlier, last = course
+    is_running = last.seconds * 1000 <= MINUTE
+    return earlier if is_running and any(step.figures.outcomes for step in earlier) else course
 
 
 def sparks(period: Period) -> dict[str, str]:
