@@ -83,7 +83,7 @@ def test_the_wheel_is_the_three_packages_and_nothing_else(wheel: Mapping[str, by
 def test_the_wheel_has_scripts_templates_migrations_pages_and_types(wheel: Mapping[str, bytes]) -> None:
     endings = {Path(name).suffix or name for name in wheel.keys() - INFO}
     typed = {f"{package.name}/py.typed" for package in PACKAGES}
-    pages = {".html", ".css", ".js", ".svg", ".txt"}  # of the dashboard, with the licenses of its parts
+    pages = {".html", ".css", ".js", ".svg", ".txt", ".woff2"}  # of the dashboard, with the licenses of its parts
     assert endings == {".py", ".lua", ".sql", ".service", ".conf", ".typed"} | pages
     assert wheel.keys() >= typed
 

@@ -14,7 +14,7 @@ from holdfastd.operations.lanes import shown_lane
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 SHORTEST = 8  # least number of characters of the beginning of an id
-STEP, STEPS = 2000, 5  # keys of one read, and number of reads, to complete an id
+STEP, STEPS = 2000, 50  # keys that the store looks at in one call for the rest of an id; calls at most
 
 
 async def find(request: Request) -> Response:
