@@ -48,7 +48,7 @@ def test_a_renamed_project_is_named_and_adopted(home: Home) -> None:
     cli = home.at(renamed)
     with pool(cli) as lines:
         assert cli("tasks", "show", "before").status == 1
-    (line,) = remarks(lines, f"this project seems to be {project.folder}")
+    (line,) = remarks(lines, f"this project seems to be the renamed {project.folder}")
     order = line[line.index("`supervisor ") + len("`supervisor ") : line.rindex("`")].replace("'", "").split()
     assert order == ["store", "move", "--from", str(project.folder), "--set-aside"]
     assert [row["state"] for row in cli("store", "list", "--json").document].count("gone") == 1
