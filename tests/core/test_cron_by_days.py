@@ -221,7 +221,7 @@ def test_what_is_refused_names_what_means_the_same(field: int, term: str) -> Non
         ("0 0 9 1 1 ? 2027/2", "one schedule with start and end for each run of years"),
         ("@every 5m", "write every='5m'"),
         ("0 9 * * L", "SATL for the last Saturday of the month, SAT for each"),
-        ("0 9 ?,3 * *", "? stands alone"),
+        ("0 9 ?,3 * *", "? cannot be in a list"),
         ("0-0/0 9 * * *", "a step is at least 1"),
         ("0 9 29W * *", "is '29W': allowed are 1-31, L, LW"),
     ],

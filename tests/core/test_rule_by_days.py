@@ -260,7 +260,7 @@ def test_what_is_no_date_is_refused(date: str) -> None:
         ("FREQ=DAILY;BYYEARDAY=100", "write FREQ=YEARLY with the same parts", "FREQ=YEARLY;BYYEARDAY=100"),
         ("FREQ=WEEKLY;BYMONTHDAY=13;BYDAY=FR", "write FREQ=DAILY with", "FREQ=DAILY;BYMONTHDAY=13;BYDAY=FR"),
         ("FREQ=MONTHLY;BYYEARDAY=100", "is not for FREQ=MONTHLY, but for YEARLY, HOURLY", "FREQ=YEARLY;BYYEARDAY=100"),
-        ("FREQ=YEARLY;BYWEEKNO=20;BYDAY=1MO", "leave the number out", "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO"),
+        ("FREQ=YEARLY;BYWEEKNO=20;BYDAY=1MO", "without a number", "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO"),
     ],
 )
 def test_a_part_that_is_not_for_its_frequency_is_refused_with_what_means_the_same(

@@ -108,7 +108,9 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
         except PermissionError as error:
             raise PermissionError(error.errno, error.strerror, str(path)) from error
         except (BlockingIOError, TimeoutError) as error:
-            raise ControlError(f"the supervisor in {runtime_dir} takes no connections now: is it stopped?") from error
+            raise ControlError(
+                f"the supervisor in {runtime_dir} runs but does not answer: is it suspended (SIGSTOP)?"
+            ) from error
         try:
             yield stream
         except TimeoutError as error:

@@ -78,7 +78,7 @@ class LocalSupervisor:
     async def _found(self) -> Found:
         found = await self.find()
         if found is None:
-            raise protocol.NotRunningError("no supervisor of this host that serves this queue answers")
+            raise protocol.NotRunningError("no supervisor on this host answers for this queue")
         return found
 
     def _folders(self) -> list[Path]:

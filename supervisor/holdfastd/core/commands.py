@@ -67,7 +67,8 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """Print this text for people: a traceback, or the last line of the service."""
+    """Print this text for the person who started the service: the boot error of a child with its traceback, or the line
+    that says why the service ended."""
 
     text: str
 

@@ -77,7 +77,7 @@ async def _order(
 async def _release(
     doing: Doing, given: ReleaseHosts, word: str, end: Callable[[str, str], Awaitable[QuietOrder]]
 ) -> EndedOrderDocument:
-    """End an order; the answer includes the orders that remain, because they still stop claims."""
+    """End a quiet or halt order. The answer lists the orders that remain, because each of them still stops claims."""
     host = await _known_host(doing, given.host)
     order = await doing.call(end, host, doing.operator.by)
     return ended_order_document(host, word, order, await doing.call(doing.store.quiet_hosts))

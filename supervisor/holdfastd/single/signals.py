@@ -71,7 +71,8 @@ async def heed(
     drain_timeout: float,
     announce: Announce,
 ) -> None:
-    """Handle stop signals for ever: drain, then cancel, then kill. `drain_timeout`: seconds."""
+    """Handle stop signals for ever. The first drains the worker, within `drain_timeout` seconds; the second cancels its
+    tasks; the third, or SIGQUIT at once, kills this process. A SIGHUP after the first signal is ignored."""
     received = 0
     async for number in signals:
         if number == signal.SIGHUP and received:

@@ -111,7 +111,8 @@ Listen = Callable[[float], Awaitable[object]]
 
 
 def punctual(listen: Listen) -> Listen:
-    """Wrap `listen`, a wait that may end early, so that it never ends late. The last GRAIN seconds are slept."""
+    """Wrap `listen`, which may end early, and late by up to GRAIN, so that it never ends late. A wait longer than GRAIN
+    listens for GRAIN seconds less; a shorter one sleeps."""
 
     async def wait(seconds: float) -> None:
         if seconds > GRAIN:

@@ -112,7 +112,8 @@ class Poster:
 
 @cache
 def _lookups() -> anyio.CapacityLimiter:
-    """The limit of threads for name lookups: none, because the number of notices under way limits them."""
+    """A limiter that sets no limit to the threads for name lookups. Each webhook notice under way uses at most one, and
+    the number of notices under way is limited."""
     return anyio.CapacityLimiter(math.inf)
 
 

@@ -155,8 +155,9 @@ def names_memory(settings: Settings) -> bool | None:
 
 
 async def find_source(settings: Settings, set_fields: Collection[str], *, in_memory: bool | None) -> StoreSource:
-    """Find the store of a broker. `in_memory`: the answer of `names_memory`. `set_fields`: the settings that the caller
-    has passed itself; inside a worker only these replace the worker's settings. Raises ConfigError and StoreError."""
+    """Find the store of a broker. `in_memory`, from `names_memory`: True for the store in memory, False for Redis,
+    None if the settings name no store. `set_fields`: the settings that the caller passed explicitly; inside a
+    worker only these replace the worker's settings. Raises ConfigError and StoreError."""
     if (standing_in := substitute(settings.queue_name)) is not None:
         return StoreSource(settings, nullcontext(standing_in), in_memory=True)
     if in_memory:

@@ -221,7 +221,8 @@ class QueueWorker:
         self._lifespans.give_up("was not opened: the worker is told to stop")
 
     async def _refuse(self, failure: HandlerError) -> ChildExit:
-        """End before the first task. If an order to stop comes meanwhile, this is no failure."""
+        """Report `failure` to the parent and end before the first task. If the worker has been told to stop in the
+        meantime, report a drain instead."""
         if self._context.state.is_draining:
             self._link.send(Drained(0))
         else:

@@ -212,7 +212,7 @@ def _any_day(field: _Field, text: str) -> str:
     if text == "?" and field.is_day:
         return "*"
     if "," in text:
-        raise _RefusedError("? stands alone: write * for every value")
+        raise _RefusedError("? cannot be in a list: write * for every value")
     raise _RefusedError(f"write {text.replace('?', '*')}")
 
 

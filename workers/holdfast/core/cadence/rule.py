@@ -272,7 +272,7 @@ def _accepted(rule: Recurrence, text: str) -> Recurrence:
     if which and rule.frequency not in ("YEARLY", "MONTHLY"):
         raise InvalidScheduleError(f"rule {text!r}: a number in BYDAY, such as 2MO, is only for FREQ=MONTHLY or YEARLY")
     if which and "BYWEEKNO" in parts:
-        raise InvalidScheduleError(f"rule {text!r}: BYDAY with BYWEEKNO has days of that week: leave the number out")
+        raise InvalidScheduleError(f"rule {text!r}: with BYWEEKNO, BYDAY takes days without a number: MO, not 2MO")
     most = 53 if rule.frequency == "YEARLY" and "BYMONTH" not in parts else 5
     if not all(1 <= abs(number) <= most for number in which):
         raise InvalidScheduleError(

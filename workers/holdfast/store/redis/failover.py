@@ -52,7 +52,7 @@ class ServerLocator(ABC):
         return f"{self.found[0]}:{self.found[1]}" if self.found else ""
 
     def prefer(self, host: Address) -> None:
-        """Ask this server first."""
+        """Make this server the first that is asked for the address of the primary."""
         self._hosts = [host, *(each for each in self._hosts if each != host)]
 
     async def discover_master(self, service_name: str) -> Address:
