@@ -156,3 +156,25 @@ def test_a_time_is_the_readers_with_utc_on_hover(chromium: Any, address: str, zo
         assert exact.get_attribute("title") == "2026-03-09 21:30:05 UTC"
         assert since.get_attribute("title") == f"{told} · 2026-03-09 21:30:05 UTC"
         assert re.fullmatch(r"(in )?\d+ d( ago)?", since.text_content() or "")
+
+
+def test_an_open_page_says_that_the_store_is_away_and_then_that_it_is_back(chromium: Any, address: str) -> None:
+    with opened(chromium, address) as seen:
+        page = seen.page
+        page.goto("/lanes")
+        page.evaluate("""() => document.body.dispatchEvent(new CustomEvent("htmx:responseError",
+            {bubbles: true, detail: {xhr: {status: 503}}}))""")
+        assert "does not answer" in page.inner_text("#strip")
+        page.wait_for_selector("#strip:not(:has-text('does not answer'))")
+
+
+def test_chosen_tasks_are_canceled_only_after_a_question(chromium: Any, address: str) -> None:
+    questions: list[str] = []
+    with opened(chromium, address) as seen:
+        page = seen.page
+        page.on("dialog", lambda dialog: (questions.append(dialog.message), dialog.dismiss()))
+        page.goto("/tasks")
+        page.check("input[name=task_id] >> nth=0")
+        page.click("button[value=cancel]")
+        assert questions == ["Cancel the selected tasks?"]
+        assert page.url.endswith("/tasks")

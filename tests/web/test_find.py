@@ -23,13 +23,14 @@ async def test_it_finds_tasks_batches_schedules_and_lanes(redis_settings: RedisS
     async with site(redis_settings) as here:
         await here.manager.run_task("hello", task_id=LONG)
         await here.manager.run_tasks([TaskSpec(text="a"), TaskSpec(text="b")], batch="import-7")
-        await here.manager.schedules.upsert("nightly", text="report", cron="0 2 * * *")
+        await here.manager.schedules.upsert("nightly-report", text="report", cron="0 2 * * *")
+        await here.manager.run_task("fired", task_id="nightly-report@20261127T020000Z")
         await here.manager.run_task("hello", lane="mail")
         assert await found(here, LONG) == f"/task?id={LONG}"
         assert await found(here, f" {LONG[:9]} ") == f"/task?id={LONG}", "the only id that begins so"
         assert await found(here, LONG[:4]) == f"/tasks?text={LONG[:4]}", "too short for the beginning of an id"
         assert await found(here, "import-7") == "/batch?id=import-7"
-        assert await found(here, "nightly") == "/schedule?id=nightly"
+        assert await found(here, "nightly-report") == "/schedule?id=nightly-report", "an exact name before a beginning"
         assert await found(here, "mail") == "/lane?name=mail"
         assert await found(here, "") == "/tasks"
 

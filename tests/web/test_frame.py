@@ -33,6 +33,7 @@ LOOKS = {  # each look of the doctor at a queue whose remedy is a page
     "waiting tasks": "/tasks?state=submitted",
     "workers of all hosts": "/workers",
     "stewards": "/workers",
+    "lane Orders-EU": "/lane?name=Orders-EU",
     "clocks": "/workers",
     "versions": "/workers",
 }
@@ -45,8 +46,8 @@ async def test_a_finding_leads_to_its_page(look: str) -> None:
 
 
 async def test_a_finding_without_a_page_keeps_its_words() -> None:
-    wrong = Wrong.of(finding("memory of the store"))
-    assert (wrong.title, wrong.found, wrong.fix, wrong.place) == ("Memory of the store", "it is so", "do this", "")
+    wrong = Wrong.of(finding("memory of the Redis"))
+    assert (wrong.title, wrong.found, wrong.fix, wrong.place) == ("Memory of the Redis", "it is so", "do this", "")
 
 
 def test_the_worst_stands_first_and_the_others_are_counted() -> None:

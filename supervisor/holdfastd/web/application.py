@@ -153,16 +153,13 @@ def framed(endpoint: Endpoint) -> Endpoint:
 
 
 def changing(endpoint: Endpoint) -> Endpoint:
-    """The endpoint of a change. After the change, the next page reads the problems and the counts anew."""
+    """The change. After one that was made, the next page reads the problems and the counts again."""
 
     async def changed(request: Request) -> Response:
-        state = request.app.state
-        request.state.frame = await frame_of(state.problems, state.counts)
-        try:
-            return await endpoint(request)
-        finally:
-            state.problems.forget()
-            state.counts.forget()
+        answer = await endpoint(request)
+        request.app.state.problems.forget()
+        request.app.state.counts.forget()
+        return answer
 
     return changed
 

@@ -22,34 +22,35 @@ async def find(request: Request) -> Response:
     text."""
     text = request.query_params.get("text", "").strip()
     access = queue_of(request)
-    for look in (_task, _batch, _schedule, _lane, _handler) if text else ():
+    for look in (_task, _batch, _schedule, _lane, _handler, _beginning) if text else ():
         if path := await look(access, text):
             return RedirectResponse(path, 303)
     return RedirectResponse(f"/tasks?{urlencode({'text': text})}" if text else "/tasks", 303)
 
 
 async def _task(access: QueueAccess, text: str) -> str:
-    """The path of the task with this id, or of the only task whose id begins so; empty if there is none."""
     if not is_task_id(text):
         return ""
     try:
         known = await access.store.get(text, payloads=False) is not None
     except UnreadableRecordError:
         known = True
-    ids = {text} if known else await _beginning(access, text)
-    return f"/task?{urlencode({'id': min(ids)})}" if len(ids) == 1 else ""
+    return f"/task?{urlencode({'id': text})}" if known else ""
 
 
-async def _beginning(access: QueueAccess, text: str) -> set[str]:
-    """The ids that begin with this text, among a bounded number of keys."""
+async def _beginning(access: QueueAccess, text: str) -> str:
+    """The path of the only task whose id begins with this text. A store of very many keys is not searched to its end:
+    then the answer is empty, because another id may begin so, too."""
+    if not is_task_id(text) or len(text) < SHORTEST:
+        return ""
     found, cursor = set[str](), ""
-    for _ in range(STEPS if len(text) >= SHORTEST else 0):
+    for _ in range(STEPS):
         step = await access.store.task_ids(text, cursor, STEP)
         found.update(step.ids)
         cursor = step.cursor
-        if not cursor:
+        if not cursor or len(found) > 1:
             break
-    return found
+    return f"/task?{urlencode({'id': min(found)})}" if len(found) == 1 and not cursor else ""
 
 
 async def _batch(access: QueueAccess, text: str) -> str:

@@ -108,15 +108,22 @@ class _KeptAnswer(Generic[T]):
     def __init__(self, seconds: float, look: Callable[[], Awaitable[T]]) -> None:
         self._seconds, self._look = seconds, look
         self._found: tuple[T, float] | None = None
+        self._reading = asyncio.Lock()  # callers that come meanwhile share one answer
+        self._changes = 0
 
     async def read(self) -> T:
-        now = time.monotonic()
-        if self._found is None or now - self._found[1] > self._seconds:
-            self._found = await self._look(), now
-        return self._found[0]
+        async with self._reading:
+            now = time.monotonic()
+            if self._found is not None and now - self._found[1] <= self._seconds:
+                return self._found[0]
+            changes, answer = self._changes, await self._look()
+            if changes == self._changes:  # else the answer may be older than the change
+                self._found = answer, now
+            return answer
 
     def forget(self) -> None:
         """Drop the answer, because something has changed: the next call reads it again."""
+        self._changes += 1
         self._found = None
 
 

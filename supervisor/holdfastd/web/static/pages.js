@@ -124,9 +124,22 @@
     enliven(document);
     giveFocusBack();
   });
+  // Nothing of the page is swapped then, so its line would go on to say that nothing is wrong.
+  function away() {
+    const strip = document.getElementById("strip");
+    if (!strip) return;
+    strip.className = "strip problem";
+    strip.hidden = false;
+    strip.textContent = "The store or this dashboard does not answer. What the page shows is old; it goes on by itself.";
+  }
+
+  document.addEventListener("htmx:sendError", away);
+  document.addEventListener("htmx:responseError", (event) => {
+    if (event.detail.xhr.status === 503) away();
+  });
   document.addEventListener("keydown", keys);
   document.addEventListener("submit", (event) => {
-    const question = event.target.dataset.confirm;
+    const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
     if (question && !window.confirm(question)) event.preventDefault();
   });
 })();

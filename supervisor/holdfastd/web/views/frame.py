@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from holdfast.core.counts import Counts
 from holdfast.core.task_states import State
+from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
 from holdfastd.doctor.finding import Finding
 from holdfastd.web.queue.cached_reports import CurrentProblems, QueueCounts
@@ -104,7 +105,8 @@ def _way(look: str, title: str, place: str, look_at: str, action: tuple[str, str
 
 
 _WAYS = (  # the most harmful first
-    _way(r"workers of all hosts|stewards", "Workers are silent", "/workers", "Workers"),
+    _way(r"workers of all hosts", "Workers are silent", "/workers", "Workers"),
+    _way(r"stewards", "Workers have no steward", "/workers", "Workers"),
     _way(r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
     _way(r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
     _way(r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "Lane"),
@@ -113,6 +115,7 @@ _WAYS = (  # the most harmful first
     _way(r"(?:halted|quiet) hosts", "A host claims nothing", "/workers", "Workers"),
     _way(r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "Tasks"),
     _way(r"unreadable entries", "Unreadable entries", "/unreadable", "Look at them"),
+    _way(r"lane (.+)", "Lane {}", "/lane?name={}", "Lane"),
     _way(r"schedule (.+)", "Schedule {}", "/schedule?id={}", "Schedule"),
     _way(r"clocks|versions", "Hosts differ", "/workers", "Workers"),
 )
@@ -141,7 +144,9 @@ class Wrong:
                 action = way.action and RemedyButton(way.action[0], way.action[1].format(name), {way.action[2]: name})
                 title, place = way.title.format(name), way.place.format(quoted)
                 return cls(rank, str(finding.level), title, finding.found, finding.fix, place, way.look_at, action)
-        return cls(len(_WAYS), str(finding.level), finding.look.capitalize(), finding.found, finding.fix)
+        return cls(
+            len(_WAYS), str(finding.level), f"{finding.look[:1].upper()}{finding.look[1:]}", finding.found, finding.fix
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +194,16 @@ def in_order(wrong: Iterable[Wrong]) -> tuple[Wrong, ...]:
 
 
 def _waits(counts: Counts, wrong: tuple[Wrong, ...]) -> dict[str, int]:
-    asks = sum(counts.states.get(state, 0) for state in (State.INPUT_REQUIRED, State.AUTH_REQUIRED))
+    asks = counts.states.get(State.INPUT_REQUIRED, 0)  # those that the page lists
     paused = sum(1 for each in wrong if each.action and each.action.path == "/lanes/resume")
     return {"dead": counts.dead, "unreadable": counts.unreadable, "questions": asks, "lanes": paused}
 
 
 def _work(counts: Counts) -> str:
-    workers, runs = counts.workers, counts.states.get(State.WORKING, 0)
-    waits = counts.states.get(State.SUBMITTED, 0)
-    return f"{workers} workers run {runs} tasks; {waits} wait."
+    if not counts.workers:
+        return "No worker runs: supervisor start."
+    runs, waits = (counted(counts.states.get(state, 0), "task") for state in (State.WORKING, State.SUBMITTED))
+    return f"{counted(counts.workers, 'worker')}; {runs} running, {waits} waiting."
 
 
 def state_of(request: Request) -> Frame:
