@@ -294,7 +294,7 @@ class Settings(BaseModel):
     trace_baggage: values.Switch = _field(False, "Carry the producer's OpenTelemetry baggage to the handler.")
     trace_url: values.TraceUrl | None = _field(
         None,
-        "URL of a trace, with {trace_id} and, if you want, {span_id}. `supervisor why` shows the URL. Default: none.",
+        "URL of a trace, with {trace_id} and, if you want, {span_id}. The command `why` shows the URL. Default: none.",
     )
 
     _project: Project | None = PrivateAttr(None)

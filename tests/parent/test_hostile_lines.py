@@ -396,7 +396,7 @@ def test_a_connection_that_is_refused_is_told_in_words(tmp_path: Path) -> None:
 def test_the_engine_s_file_may_hold_anything(tmp_path: Path) -> None:
     for line in (b"\xff\xfe", b"valkey " + b"9" * 5000 + b".1.1", b"\x00" * 100, b"valkey 9.1"):
         (tmp_path / "engine").write_bytes(line)
-        with pytest.raises(StoreLaunchError, match="expected like"):
+        with pytest.raises(StoreLaunchError, match="must have the form"):
             DataFolder(tmp_path).check(EngineVersion("valkey", (9, 1, 0)))
 
 

@@ -45,7 +45,7 @@ async def test_workers_of_another_host_have_the_commands_to_type(redis_settings:
         assert "kill -USR1 4711" in shown
         assert "supervisor scale N" in shown
         answer = await here.change("/workers/stacks", worker="w-1")
-        assert (answer.status_code, "no supervisor of this host" in answer.text) == (409, True)
+        assert (answer.status_code, "no supervisor on this host" in answer.text) == (409, True)
         answer = await here.change("/workers/scale", host="elsewhere", workers="2")
         assert (answer.status_code, "run supervisor scale 2 there" in answer.text) == (409, True)
         for wrong in (SCRIPT, "0", "10001", "9" * 5000):
@@ -71,7 +71,7 @@ def test_a_supervisor_of_another_queue_is_left_alone(short_path: Path) -> None:
         places = ("--runtime-dir", str(short_path / "run"), "--queue-name", "another")
         with alone(short_path, url, "0", *places) as (_, address):
             answer = httpx.post(f"{address}workers/scale", data={"workers": "2"}, headers=LOGIN)
-            assert (answer.status_code, "no supervisor of this host" in answer.text) == (409, True)
+            assert (answer.status_code, "no supervisor on this host" in answer.text) == (409, True)
 
 
 def _order(cli: Cli, address: str) -> None:
