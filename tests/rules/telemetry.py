@@ -42,7 +42,8 @@ TELEMETRY = (
     ),
     Rule(
         "a processor that an application adds sees the spans of deliveries",
-        '"""Add a processor. A processor needs spans made by the SDK, so plain records are no longer accepted."""\nself.take = None',
+        '"""Add a processor. A processor needs spans made by the SDK, so plain records are no longer accepted."""\n'
+        "self.take = None",
         "",
         f"{_USUAL}::test_a_processor_that_the_application_adds_sees_all_spans",
     ),
