@@ -50,7 +50,7 @@ async def test_no_page_and_no_answer_of_the_api_has_a_secret(
             "/unreadable",
             "/unreadable/entry",
         }
-        assert {route.path for route in PAGES} <= {*read, "/find"}, "each page was shown; /find only leads to one"
+        assert {route.path for route in PAGES} <= {*read}, "each page was shown"
         assert len({*read} & {*answers}) >= sum(operation.method == "GET" for operation in OPERATIONS)
 
 

@@ -22,48 +22,44 @@ async def find(request: Request) -> Response:
     text."""
     text = request.query_params.get("text", "").strip()
     access = queue_of(request)
-    for look in (_task, _batch, _schedule, _lane, _handler, _beginning) if text else ():
-        if path := await look(access, text):
-            return RedirectResponse(path, 303)
+    for path, field, is_known in LOOKS if text else ():
+        if await is_known(access, text):
+            return RedirectResponse(f"{path}?{urlencode({field: text})}", 303)
+    if task_id := await _only_beginning(access, text):
+        return RedirectResponse(f"/task?{urlencode({'id': task_id})}", 303)
     return RedirectResponse(f"/tasks?{urlencode({'text': text})}" if text else "/tasks", 303)
 
 
-async def _task(access: QueueAccess, text: str) -> str:
-    if not is_task_id(text):
-        return ""
+async def _is_task(access: QueueAccess, text: str) -> bool:
     try:
-        known = await access.store.get(text, payloads=False) is not None
+        return is_task_id(text) and await access.store.get(text, payloads=False) is not None
     except UnreadableRecordError:
-        known = True
-    return f"/task?{urlencode({'id': text})}" if known else ""
+        return True
 
 
-async def _beginning(access: QueueAccess, text: str) -> str:
-    """The path of the only task whose id begins with this text. A store of very many keys is not searched to its end:
-    then the answer is empty, because another id may begin so, too."""
-    if not is_task_id(text) or len(text) < SHORTEST:
-        return ""
-    found, cursor = set[str](), ""
-    for _ in range(STEPS):
-        step = await access.store.task_ids(text, cursor, STEP)
-        found.update(step.ids)
-        cursor = step.cursor
-        if not cursor or len(found) > 1:
-            break
-    return f"/task?{urlencode({'id': min(found)})}" if len(found) == 1 and not cursor else ""
+async def _is_batch(access: QueueAccess, text: str) -> bool:
+    return await _exists(lambda: access.manager.batch(text).record())
 
 
-async def _batch(access: QueueAccess, text: str) -> str:
-    return f"/batch?{urlencode({'id': text})}" if await _exists(lambda: access.manager.batch(text).record()) else ""
+async def _is_schedule(access: QueueAccess, text: str) -> bool:
+    return await _exists(lambda: access.manager.schedules.get(text))
 
 
-async def _schedule(access: QueueAccess, text: str) -> str:
-    return f"/schedule?{urlencode({'id': text})}" if await _exists(lambda: access.manager.schedules.get(text)) else ""
+async def _is_lane(access: QueueAccess, text: str) -> bool:
+    return await _exists(lambda: shown_lane(access.store, access.settings, text))
 
 
-async def _lane(access: QueueAccess, text: str) -> str:
-    known = await _exists(lambda: shown_lane(access.store, access.settings, text))
-    return f"/lane?{urlencode({'name': text})}" if known else ""
+async def _is_handler(access: QueueAccess, text: str) -> bool:
+    return any(each.name == text for each in await access.store.published_handlers())
+
+
+LOOKS = (  # page, field of its query, and whether it has a thing of this name
+    ("/task", "id", _is_task),
+    ("/batch", "id", _is_batch),
+    ("/schedule", "id", _is_schedule),
+    ("/lane", "name", _is_lane),
+    ("/handler", "name", _is_handler),
+)
 
 
 async def _exists(ask: Callable[[], Awaitable[object]]) -> bool:
@@ -77,6 +73,16 @@ async def _exists(ask: Callable[[], Awaitable[object]]) -> bool:
     return True
 
 
-async def _handler(access: QueueAccess, text: str) -> str:
-    known = any(each.name == text for each in await access.store.published_handlers())
-    return f"/handler?{urlencode({'name': text})}" if known else ""
+async def _only_beginning(access: QueueAccess, text: str) -> str:
+    """The only task id that begins with this text; empty if there is none, or if another id may begin so, too. A store
+    of very many keys is not searched to its end."""
+    if not is_task_id(text) or len(text) < SHORTEST:
+        return ""
+    found, cursor = set[str](), ""
+    for _ in range(STEPS):
+        step = await access.store.task_ids(text, cursor, STEP)
+        found.update(step.ids)
+        cursor = step.cursor
+        if not cursor or len(found) > 1:
+            break
+    return min(found) if len(found) == 1 and not cursor else ""

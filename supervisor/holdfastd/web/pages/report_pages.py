@@ -87,10 +87,12 @@ def _whole_steps(course: Sequence[Step]) -> Sequence[Step]:
     return earlier if is_running and any(step.figures.outcomes for step in earlier) else course
 
 
-def sparks(period: Period) -> dict[str, str]:
-    """The points of the small lines on the overview: runs and failures per second, and the 95th percentile of waiting
-    times."""
-    runs, times = course_charts(period)
+def sparks(charts: Sequence[Chart]) -> dict[str, str]:
+    """The points of the overview's small lines, from `course_charts`: runs and failures per second, and the 95th
+    percentile of waits."""
+    if not charts:
+        return {}
+    runs, times = charts
     lines = {"runs": runs.lines["runs"], "failures": runs.lines["failures"], "waits": times.lines["wait p95"]}
     return {name: _polyline(line) for name, line in lines.items()}
 
@@ -194,9 +196,8 @@ async def overview(request: Request) -> Response:
     store = access.store
     period, report = await _chosen(request)
     counts = await store.counts()
-    is_poll = (
-        request.headers.get("hx-target") == "live"
-    )  # this request only updates numbers; charts are drawn once a minute
+    is_poll = request.headers.get("hx-target") == "live"  # updates numbers only: charts are drawn once a minute
+    charts = course_charts(report.period) if report else []
     return page(
         request,
         "overview.html",
@@ -207,8 +208,8 @@ async def overview(request: Request) -> Response:
         states={str(state): counts.states.get(state, 0) for state in State},
         counts=counts,
         workers=[worker for worker in await store.workers() if worker.state != "dead"],
-        sparks=sparks(report.period) if report else {},
-        charts=() if is_poll or report is None else course_charts(report.period),
+        sparks=sparks(charts),
+        charts=() if is_poll else charts,
     )
 
 

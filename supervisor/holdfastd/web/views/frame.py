@@ -90,34 +90,30 @@ class RemedyButton(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """For a check of `supervisor doctor`: the page to link to, and the remedy. `look`: matches the name of the check.
-    `{}` stands for the group in `look`, such as the lane."""
+    """For a check of `supervisor doctor`: the page to link to, and the remedy. `look`: a pattern for the name of the
+    check. `{}` stands for the group in `look`, such as the lane."""
 
-    look: re.Pattern[str]
+    look: str
     title: str
     place: str
     look_at: str
     action: tuple[str, str, str] | None = None  # path, title, field of the name
 
 
-def _way(look: str, title: str, place: str, look_at: str, action: tuple[str, str, str] | None = None) -> _Way:
-    return _Way(re.compile(look), title, place, look_at, action)
-
-
 _WAYS = (  # the most harmful first
-    _way(r"workers of all hosts", "Workers are silent", "/workers", "Workers"),
-    _way(r"stewards", "Workers have no steward", "/workers", "Workers"),
-    _way(r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
-    _way(r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
-    _way(r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "Lane"),
-    _way(r"dead letters", "Dead letters", "/dead", "Look at them"),
-    _way(r"pause of lane (.+)", "Lane {} is paused", "/lane?name={}", "Lane", ("/lanes/resume", "Resume {}", "lane")),
-    _way(r"(?:halted|quiet) hosts", "A host claims nothing", "/workers", "Workers"),
-    _way(r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "Tasks"),
-    _way(r"unreadable entries", "Unreadable entries", "/unreadable", "Look at them"),
-    _way(r"lane (.+)", "Lane {}", "/lane?name={}", "Lane"),
-    _way(r"schedule (.+)", "Schedule {}", "/schedule?id={}", "Schedule"),
-    _way(r"clocks|versions", "Hosts differ", "/workers", "Workers"),
+    _Way(r"workers of all hosts", "Workers are silent", "/workers", "Workers"),
+    _Way(r"stewards", "Workers have no steward", "/workers", "Workers"),
+    _Way(r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
+    _Way(r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
+    _Way(r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "Lane"),
+    _Way(r"dead letters", "Dead letters", "/dead", "Look at them"),
+    _Way(r"pause of lane (.+)", "Lane {} is paused", "/lane?name={}", "Lane", ("/lanes/resume", "Resume {}", "lane")),
+    _Way(r"(?:halted|quiet) hosts", "A host claims nothing", "/workers", "Workers"),
+    _Way(r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "Tasks"),
+    _Way(r"unreadable entries", "Unreadable entries", "/unreadable", "Look at them"),
+    _Way(r"lane (.+)", "Lane {}", "/lane?name={}", "Lane"),
+    _Way(r"schedule (.+)", "Schedule {}", "/schedule?id={}", "Schedule"),
+    _Way(r"clocks|versions", "Hosts differ", "/workers", "Workers"),
 )
 
 
@@ -138,7 +134,7 @@ class Wrong:
     @classmethod
     def of(cls, finding: Finding) -> Wrong:
         for rank, way in enumerate(_WAYS):
-            if match := way.look.fullmatch(finding.look):
+            if match := re.fullmatch(way.look, finding.look):
                 name = match[1] if match.groups() else ""
                 quoted = urlencode({"": name})[1:]
                 action = way.action and RemedyButton(way.action[0], way.action[1].format(name), {way.action[2]: name})
