@@ -96,8 +96,8 @@ class UnacknowledgedDeath:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """What the parent knows of suspects. `startable`: how many may start in the lanes served here, as the steward
-    reported at `counted_at`. `alone`: how many of these may run only while no other quarantine worker runs one.
+    """The suspects, as far as the parent knows. `startable`: how many may start in the lanes served here, as the
+    steward reported at `counted_at`. `alone`: how many of these may run only while no other quarantine worker runs one.
     `quiet`: the mark because of which this host claims no tasks, in words. `no_room`: why the host could not hold all
     wanted workers when it was last measured. `failed`: why the last quarantine worker could not start."""
 

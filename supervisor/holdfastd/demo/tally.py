@@ -108,8 +108,8 @@ AGAIN = 0.1
 
 @dataclass(slots=True)
 class Recorder:
-    """What the events say. `commits`: recorded outcomes by task and turn. `crashed`: for a task, the incarnations that
-    died while they ran it, in order."""
+    """The counts of the events. `commits`: recorded outcomes by task and turn. `crashed`: for a task, the incarnations
+    that died while they ran it, in order."""
 
     store: Store
     accepted: int = 0

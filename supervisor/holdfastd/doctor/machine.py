@@ -163,8 +163,8 @@ FOR_TASKS = 4  # times the memory that idle workers need: with less, little memo
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the settings need. `workers`: how many workers; `living`: how many of them run already. `threads`: how many
-    threads a worker may use for its handler."""
+    """The numbers of processes and threads that the settings need. `workers`: how many workers; `living`: how many of
+    them run already. `threads`: how many threads a worker may use for its handler."""
 
     workers: int
     living: int

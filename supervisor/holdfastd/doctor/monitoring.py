@@ -27,7 +27,7 @@ _ADDRESS = Check("metrics", "address")
 
 @dataclass(frozen=True, slots=True)
 class MetricsLook:
-    """What was seen at the address of the metrics. `address`: empty if none is set. `running`: a supervisor runs on
+    """The answer at the address of the metrics. `address`: empty if none is set. `running`: a supervisor runs on
     this host. `status`: the HTTP status of its answer; None: no answer. `reason`: why there was no answer, or why a
     start could not open the address. `fix`: the remedy."""
 

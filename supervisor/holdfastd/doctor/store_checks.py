@@ -244,7 +244,7 @@ _CONNECTION = Check("redis", "connection")
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What these settings expect of the store. `connections`: the most that Holdfast opens.
+    """The expectations of these settings for the store. `connections`: the most that Holdfast opens.
 
     `running`: a supervisor on this host already uses the store. `embedded`: the supervisor runs the store itself.
     """

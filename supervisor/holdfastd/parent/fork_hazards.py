@@ -47,8 +47,8 @@ class OpenDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class ForkHazards:
-    """What a fork would lose or share. `threads`: names by the kernel's thread id; `children`: pids; `descriptors`:
-    the open ones by their number."""
+    """The things that a fork would lose or share. `threads`: names by the kernel's thread id; `children`: pids;
+    `descriptors`: the open ones by their number."""
 
     threads: Mapping[int, str]
     children: frozenset[int]

@@ -1,9 +1,8 @@
 """Imports the handler in the loader, so that workers share its memory and start at once.
 
-What the import creates must survive a fork. Threads do not survive it, unless a library ends them at a fork and starts
-them again. All workers would share an event loop, a socket, a pipe, or the position in an open file. Files that are
-only appended to can be shared: they stay open in the workers.
-"""
+The objects that the import creates must survive a fork. Threads do not survive it, unless a library ends them at a fork
+and starts them again. All workers would share an event loop, a socket, a pipe, or the position in an open file. Files
+that are only appended to can be shared: they stay open in the workers."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from holdfast_config import Settings
 
 @dataclass(frozen=True, slots=True)
 class StewardSpec:
-    """What a steward needs to know. `first`: no steward of this parent has been ready yet, so the service ends if the
+    """The facts that a steward needs. `first`: no steward of this parent has been ready yet, so the service ends if the
     store fails the preflight.
     `halt`: the number of the last halt when this process started, if the process ends at a halt; else None.
     `metrics`: the listening socket on which it serves metrics. `has_pool`: a supervisor runs it beside its workers."""

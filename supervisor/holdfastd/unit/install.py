@@ -23,7 +23,7 @@ from holdfastd.unit.unit_files import File, InstalledService, earlier, is_intact
 
 
 class Action(StrEnum):
-    """What an installation does with a file."""
+    """The action of an installation on a file."""
 
     WRITTEN = "written"
     REPLACED = "replaced"

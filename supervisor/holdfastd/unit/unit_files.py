@@ -118,7 +118,7 @@ _USER = re.compile(r"^User=(\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class InstalledService:
-    """What an earlier installation says. None: its files do not say it, or cannot be read."""
+    """The facts that an earlier installation has written. None: its files do not say it, or cannot be read."""
 
     user: str | None = None
     app_dir: Path | None = None

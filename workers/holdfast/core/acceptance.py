@@ -1,4 +1,4 @@
-"""What a producer asks a store to accept (an operation with its options), and the store's answer. Times are
+"""The request of a producer to a store (an operation with its options), and the store's answer. Times are
 milliseconds."""
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do for a schedule at one moment. `fires`: the moments to make, oldest first; `missed`: the first and last
-    moment of fires that are not made; `why`: the reason; `expected`: the next moment."""
+    """The decision for a schedule at one moment. `fires`: the moments to make, oldest first; `missed`: the first and
+    last moment of fires that are not made; `why`: the reason; `expected`: the next moment."""
 
     fires: tuple[int, ...] = ()
     missed: tuple[int, int] | None = None

@@ -74,7 +74,7 @@ _COMPLETED = Settle.COMPLETED  # looked up once, because a lookup takes as long 
 
 
 class _Report(NamedTuple):
-    """What a settlement says of the outcome. `delay` in seconds."""
+    """The consequence of an outcome, for the settlement. `delay` in seconds."""
 
     kind: Settle
     result: bytes = b""

@@ -7,7 +7,7 @@
 - If a worker of a pool holds nothing, and its last pull found nothing, its next pull waits at the store behind the
   bell. A task that comes to an idle queue then costs one round trip less.
 
-What can go wrong with a pull behind the bell:
+A pull behind the bell can go wrong in these ways:
 
 - The worker may claim nothing any more. It closes the connection, and asks under the same number for nothing: tasks
   that were claimed meanwhile go back.

@@ -104,7 +104,7 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 def admission(raw: bytes, max_bytes: int) -> Admission:
-    """What this entry contains: an operation, or the reason why it cannot be read."""
+    """The operation in this entry, or the reason why the entry cannot be read."""
     digest = sha1_hex(raw)
     try:
         operation = read(raw, max_bytes)

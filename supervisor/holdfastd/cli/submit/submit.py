@@ -33,7 +33,7 @@ from holdfastd.operations.submit_tasks import SUBMIT_TASKS, subject_of
 
 @dataclass
 class PrintedAnswers:
-    """Whether the answers could be printed. `lost`: the reason why some were not, or empty. `status`: the exit status
+    """The outcome of printing the answers. `lost`: the reason why some were not, or empty. `status`: the exit status
     that follows."""
 
     lost: str = ""

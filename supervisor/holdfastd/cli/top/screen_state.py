@@ -20,7 +20,7 @@ class RowOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What the screen shows. `selected`: the row, from 0. `sort`: the column, None for the pane's own order. `typed`:
+    """The state of the screen. `selected`: the row, from 0. `sort`: the column, None for the pane's own order. `typed`:
     the filter while the operator types it, else None. `asks`: the order that waits for y or n; `confirmed`: the order
     to carry out now. `shows_why`: the history of the selected task is open."""
 
