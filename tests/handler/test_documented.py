@@ -1,9 +1,11 @@
-"""docs/handlers.md: every example in it is run as it stands, and answers as it says."""
+"""The pages about handlers: every example in them is run as it stands, and answers as it says."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from holdfastd.cli.common.output import readable
-from tests.cli.commands import Answer, Cli
+from tests.cli.commands import Answer, Cli, clean
 from tests.cli.conftest import running
 
-PAGE = Path(__file__).parents[2] / "docs" / "handlers.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("handlers", "long-work", "running", "command-handlers")
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"^# (\w+\.(?:py|sh))$", re.MULTILINE)
@@ -31,13 +34,13 @@ class Example:
 
 
 def examples() -> Iterator[Example]:
-    blocks = BLOCK.findall(PAGE.read_text())
+    blocks = [block for page in PAGES for block in BLOCK.findall((DOCS / f"{page}.md").read_text())]
     for (_, content), (kind, console) in zip(blocks[::2], blocks[1::2], strict=True):
         assert kind == "console"
         name = NAME.search(content)
         assert name
-        start, *commands = [_command(part) for part in re.split(r"^\$ supervisor ", console, flags=re.MULTILINE)[1:]]
-        yield Example(name[1], content, start[0], commands)
+        (start, _), *commands = [_command(part) for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]]
+        yield Example(name[1], content, start[1:], commands)
 
 
 def _command(part: str) -> tuple[list[str], str]:
@@ -56,14 +59,18 @@ def test_an_example_answers_as_the_page_says(example: Example, short_path: Path)
             assert _printed(cli, words) == output
 
 
-def test_the_page_has_an_example_of_each_kind() -> None:
+def test_the_pages_have_an_example_of_each_kind() -> None:
     names = [example.name for example in examples()]
     assert len({*names}) == len(names) >= 8  # each saves its own file
     assert {name.partition(".")[2] for name in names} == {"py", "sh"}
 
 
 def _printed(cli: Cli, words: list[str]) -> str:
-    """As it is told to people."""
+    """As it is told to people. A program is run in the folder of the supervisor, which it finds by itself."""
+    program, *words = words
+    if program == "python":
+        environ = clean({"HOLDFAST_RUNTIME_DIR": str(cli.folder / "run")})
+        return subprocess.check_output([sys.executable, *words], cwd=cli.folder, env=environ, text=True, timeout=60)
     return "".join(_told(_run(cli, words))) if words[0] == "submit" else Cli(cli.folder, cli.options)(*words).out
 
 
