@@ -12,7 +12,7 @@ from holdfast.core.counts import Epoch
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfastd.cli.event_commands import PAGE as EVENTS
-from holdfastd.cli.tasks.tasks import PAGE
+from holdfastd.cli.tasks.list_and_show import PAGE
 from holdfastd.operations.whole_queue import PAGE as KEYS
 from holdfastd.steward.duties import lane_duties, upkeep
 

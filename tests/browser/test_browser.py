@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfastd.web.views.frame import ENTRIES
+from holdfastd.web.views.menu_and_strip import ENTRIES
 from tests.browser.conftest import AXE, opened
 
 PATHS = [entry.path for entry in ENTRIES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from holdfastd.web.views.frame import ENTRIES
+from holdfastd.web.views.menu_and_strip import ENTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = sorted((DOCS / "pictures" / "dashboard").iterdir())

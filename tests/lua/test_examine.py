@@ -98,6 +98,48 @@ async def test_workers_and_their_stewards_are_seen(space: Namespace) -> None:
     }  # fmt: skip
 
 
+async def test_a_second_examination_asks_a_handful_of_questions_and_sees_what_has_changed(alone: Namespace) -> None:
+    await alone.register("w1")
+    async with open_store(RedisSettings(url=alone.url, queue=alone.queue)) as store:
+        first = await store.examine([alone.queue], 0.0)
+        await alone.register("w2")
+        await alone.do("CONFIG", "SET", "maxmemory", "20mb")
+        await alone.store.pause_lane("mail", "the provider is down")
+        sent, execute = list[str](), store.connection._execute
+
+        async def counted(*command: object) -> object:
+            sent.append(str(command[0]))
+            return await execute(*command)
+
+        store.connection._execute = counted
+        again = await store.examine_again([alone.queue], first)
+    assert len(sent) <= 8, sent
+    assert first.queue is not None
+    assert again.queue is not None
+    assert again.memory is not None
+    assert [each.incarnation for each in first.queue.members] == ["w1"]
+    assert {each.incarnation for each in again.queue.members} == {"w1", "w2"}
+    assert again.memory.limit == 20 << 20
+    assert {each.name for each in again.queue.states if each.is_paused} == {"mail"}
+    assert (again.rights, again.slow, again.clients, again.timing) == (
+        first.rights, first.slow, first.clients, first.timing
+    )  # fmt: skip
+
+
+async def test_a_second_examination_tells_what_it_may_no_longer_see(alone: Namespace) -> None:
+    async with user(alone, "allkeys", "allchannels", "+@all") as url, open_store(RedisSettings(url=url)) as store:
+        first = await store.examine([QUEUE], 0.0)
+        await alone.do("ACL", "SETUSER", "somebody", "-info")
+        again = await store.examine_again([QUEUE], first)
+        await alone.do("ACL", "SETUSER", "somebody", "+info")
+        back = await store.examine_again([QUEUE], again)
+    assert [what for what, _ in again.unseen] == ["server"]
+    assert (again.server, again.memory, again.persistence) == (None, None, None)
+    assert back.unseen == ()
+    assert back.server == first.server
+    assert back.memory is not None
+
+
 async def test_somebody_elses_blpop_is_seen_and_ours_is_not(alone: Namespace) -> None:
     async with open_store(RedisSettings(url=alone.url)) as store, anyio.create_task_group() as group:
         group.start_soon(store.listen, "w1", [QUEUE], 60.0)
@@ -132,7 +174,8 @@ async def test_without_the_right_to_load_scripts_nothing_of_them_is_seen(alone: 
 async def test_what_a_user_may_not_see_hides_nothing_else(alone: Namespace) -> None:
     async with user(alone, "allkeys", "allchannels", "+@all", "-info", "-client|list", "-config") as url:
         facts = await examine(url)
-    assert {what for what, _ in facts.unseen} == {"server", "memory", "persistence", "clients", "settings"}
+    assert {what for what, _ in facts.unseen} == {"server", "settings"}
+    assert (facts.server, facts.memory, facts.persistence, facts.clients) == (None, None, None, None)
     assert facts.timing is not None
     assert facts.queue is not None
 

@@ -15,7 +15,7 @@ from holdfast.client.task_filter import AGES, TaskFilter, TaskListing, WantedTas
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError
 from holdfastd.cli.tasks.change_tasks import cancel, remove, retry
-from holdfastd.cli.tasks.tasks import list_tasks
+from holdfastd.cli.tasks.list_and_show import list_tasks
 from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import description_of
 from holdfastd.web.api import openapi

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast_config import RedisSettings
 from holdfastd.doctor.finding import Finding, Level
-from holdfastd.web.views.frame import ENTRIES, Frame, Wrong, in_order
+from holdfastd.web.views.menu_and_strip import ENTRIES, Frame, Wrong, in_order
 from tests.lua.operations import introduction
 from tests.web.site import site
 

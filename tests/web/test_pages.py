@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.core.task_states import State
 from holdfast_config import RedisSettings
-from holdfastd.web.views.frame import ENTRIES
+from holdfastd.web.views.menu_and_strip import ENTRIES
 from tests.servers import serve
 from tests.web.site import HTML, site
 

@@ -72,7 +72,11 @@ COMMANDS = [
         "host_commands:control",
     ),
     lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
-    lazy("tasks", "List, show, follow, cancel, pause, resume, retry, count and remove tasks.", "tasks.tasks:tasks"),
+    lazy(
+        "tasks",
+        "List, show, follow, cancel, pause, resume, retry, count and remove tasks.",
+        "tasks.list_and_show:tasks",
+    ),
     lazy("batches", "List, show, seal and cancel batches of tasks.", "batch_commands:batches"),
     lazy("why", "Show what happened to a task and what will happen next.", "why_command:why"),
     lazy("dead", "List, show, retry and remove dead letters.", "tasks.dead:dead"),

@@ -237,7 +237,7 @@ SAMPLE_SECONDS = 1.0  # seconds for which the lanes are watched
 LOOK_TIMEOUT = 15.0  # seconds for all requests to the server together
 
 # `start` checks these parts, too, and refuses to run if it cannot read them.
-NEEDED = frozenset({"rights", "queue", "server", "memory"})
+NEEDED = frozenset({"rights", "queue", "server"})
 
 _CONNECTION = Check("redis", "connection")
 

@@ -41,7 +41,7 @@ from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, Q
 from holdfastd.web.queue.found_tasks import BulkWork
 from holdfastd.web.queue.queue_access import QueueAccess, RefusalBound
 from holdfastd.web.rendering import page
-from holdfastd.web.views.frame import frame_of
+from holdfastd.web.views.menu_and_strip import frame_of
 
 # Answers to requests that fail: a browser gets a page, a program gets a document. Both have one sentence that says why.
 

@@ -26,7 +26,7 @@ from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import rate_words
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.queue.redaction import Redaction
-from holdfastd.web.views.frame import MENU, state_of
+from holdfastd.web.views.menu_and_strip import MENU, state_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"

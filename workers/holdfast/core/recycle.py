@@ -1,4 +1,4 @@
-"""Decides when a worker should be replaced (task count, memory), and how many tasks it may still take until then.
+"""Rules of recycling: at which task count and memory a worker is replaced, and how many tasks it takes until then.
 
 Near its limits a worker goes on serving while its successor boots, but takes no task that would exceed them. It never
 runs more tasks than allowed, and keeps memory free for the growth that a task usually causes. That growth is measured:

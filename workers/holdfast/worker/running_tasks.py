@@ -24,7 +24,7 @@ from holdfast.handler.task import Task
 from holdfast.os.handlers_loop import PLACES, OwnedTask, threads_left
 from holdfast.telemetry.port import Span
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.recycler import Recycler
+from holdfast.worker.heartbeat import Recycler
 from holdfast_config.error_text import is_error, shown
 
 LOOK = 1.0  # seconds

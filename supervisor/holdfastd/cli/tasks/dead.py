@@ -16,7 +16,7 @@ from holdfastd.cli.common import CommandError, Session, options, output, paramet
 from holdfastd.cli.common.store_session import arguments_of, converse, given_of, manage, operate
 from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
 from holdfastd.cli.tasks.change_tasks import change, show_retry
-from holdfastd.cli.tasks.tasks import show_task
+from holdfastd.cli.tasks.list_and_show import show_task
 from holdfastd.documents import task_documents
 from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, RETRY_ALL_DEAD, dead_letters
 from holdfastd.operations.tasks import RETRY_TASK

@@ -192,10 +192,8 @@ MOST_HANDLERS = 10
 
 
 async def overview(request: Request) -> Response:
-    access = queue_of(request)
-    store = access.store
     period, report = await _chosen(request)
-    counts = await store.counts()
+    counts = await request.app.state.counts.read()
     is_poll = request.headers.get("hx-target") == "live"  # updates numbers only: charts are drawn once a minute
     charts = course_charts(report.period) if report else []
     return page(
@@ -206,8 +204,7 @@ async def overview(request: Request) -> Response:
         report=report,
         handlers=report.handlers[:MOST_HANDLERS] if report else (),
         states={str(state): counts.states.get(state, 0) for state in State},
-        counts=counts,
-        workers=[worker for worker in await store.workers() if worker.state != "dead"],
+        workers=counts.workers,
         sparks=sparks(charts),
         charts=() if is_poll else charts,
     )

@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.counts import Counts
+from holdfast.core.store_info import StoreInfo
 from holdfast.errors import HoldfastError
 from holdfast.store.periods import last_periods
 from holdfastd.doctor import postgres_server
@@ -130,25 +130,36 @@ class _KeptAnswer(Generic[T]):
 # The present problems of the queue and its store: findings of `supervisor doctor`, kept for some seconds.
 
 PROBLEMS_EVERY = 5.0  # seconds for which the findings count as current
+WHOLE_EVERY = 300.0  # seconds after which everything is examined again, also rights, latency, slow log and clients
 SHOWN = frozenset({Level.WARNING, Level.PROBLEM})
 
 
 class CurrentProblems(_KeptAnswer[list[Finding]]):
-    """The warnings and problems that `supervisor doctor` finds now, problems first."""
+    """The warnings and problems that `supervisor doctor` finds now, problems first. A whole examination takes hundreds
+    of commands, so between two of them only the parts that change are examined."""
 
     def __init__(self, access: QueueAccess) -> None:
-        super().__init__(PROBLEMS_EVERY, partial(_problems, access))
+        super().__init__(PROBLEMS_EVERY, self._look_through)
+        self._access = access
+        self._whole: tuple[StoreInfo, float] | None = None
 
+    async def _look_through(self) -> list[Finding]:
+        access, settings = self._access, self._access.settings
+        expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
+        found = [*store_check.judge(await self._examine(), expected)]
+        if settings.postgres is not None:
+            info = await postgres_server.look_through(access.store, settings.postgres, PATIENCE)
+            found += postgres_server.judge(info)
+        findings = [each for each in found if each.level in SHOWN]
+        return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
 
-async def _problems(access: QueueAccess) -> list[Finding]:
-    settings = access.settings
-    info = await access.store.examine([access.queue], 0.0)
-    expected = store_check.Expectation(access.queue, settings.lease, 0, running=True, embedded=settings.embedded)
-    found = [*store_check.judge(info, expected)]
-    if settings.postgres is not None:
-        found += postgres_server.judge(await postgres_server.look_through(access.store, settings.postgres, PATIENCE))
-    findings = [each for each in found if each.level in SHOWN]
-    return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
+    async def _examine(self) -> StoreInfo:
+        store, lanes = self._access.store, [self._access.queue]
+        if self._whole is not None and time.monotonic() < self._whole[1]:
+            return await store.examine_again(lanes, self._whole[0])
+        whole = await store.examine(lanes, 0.0)
+        self._whole = whole, time.monotonic() + WHOLE_EVERY
+        return whole
 
 
 # The numbers of tasks by state, kept for some seconds.

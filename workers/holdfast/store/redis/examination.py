@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from holdfast.core import store_info
@@ -64,6 +65,19 @@ def _replicas(report: Info) -> Iterator[store_info.Replica]:
             yield store_info.Replica(address, fields.get("state", ""), behind, int(fields.get("lag", 0)))
 
 
+def persistence(report: Info, config: Mapping[str, str | None] | None) -> store_info.PersistenceInfo:
+    """How the server writes to disk. `config`: its settings; None if they are hidden."""
+    config = config or {}
+    return store_info.PersistenceInfo(
+        aof=report.get("aof_enabled") == "1",
+        fsync=config.get("appendfsync"),
+        save=config.get("save"),
+        aof_write=report.get("aof_last_write_status", "ok"),
+        aof_rewrite=report.get("aof_last_bgrewrite_status", "ok"),
+        snapshot=report.get("rdb_last_bgsave_status", "ok"),
+    )
+
+
 def slow_commands(entries: Sequence[Sequence[Any]], scripts: Mapping[str, str]) -> tuple[store_info.SlowCommand, ...]:
     """The entries of SLOWLOG GET: number, Unix time, microseconds, words, …; `scripts`: our operations by their SHA."""
     return tuple(
@@ -110,17 +124,34 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         except StoreRefusedError as error:
             if "'ping'" not in str(error):  # the user lacks only the right to PING
                 raise
+        slow = await self._look("slow log", self._slow)  # first: these looks may fill it
+        report = await self._look("server", self._report)
         return store_info.StoreInfo(
             url=self.connection.url,
-            slow=await self._look("slow log", self._slow),  # first: these looks may fill it
-            server=await self._look("server", self._server),
+            slow=slow,
+            server=None if report is None else self._server(report),
             timing=await self._look("timing", self._timing),
-            memory=await self._look("memory", self._memory),
-            persistence=await self._look("persistence", self._persistence),
-            clients=await self._look("clients", self._clients),
+            memory=None if report is None else memory(report),
+            persistence=None if report is None else persistence(report, await self._config("appendfsync", "save")),
+            clients=None if report is None else await self._clients(report),
             rights=await self._look("rights", self._rights),
             queue=await self._look("queue", lambda: self._queue(watch)),
             unseen=tuple(self._unseen.items()),
+        )
+
+    async def since(self, earlier: store_info.StoreInfo) -> store_info.StoreInfo:
+        """Examine again only the parts that change from one moment to the next; the others are taken over from an
+        earlier examination."""
+        report = await self._look("server", self._report)
+        queue = await self._look("queue", lambda: self._queue(0.0))
+        kept = {part: why for part, why in earlier.unseen if part not in ("server", "queue")}
+        now = replace(earlier, queue=queue, unseen=tuple((kept | self._unseen).items()))
+        if report is None:
+            return replace(now, server=None, memory=None, persistence=None)
+        known = earlier.persistence
+        settings = None if known is None else {"appendfsync": known.fsync, "save": known.save}
+        return replace(
+            now, server=self._server(report), memory=memory(report), persistence=persistence(report, settings)
         )
 
     async def _look(self, what: str, look: Callable[[], Awaitable[T]]) -> T | None:
@@ -134,16 +165,15 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
             self._unseen[what] = str(error)
             return None
 
-    async def _info(self, section: str) -> dict[str, str]:
-        return info(await self._command("INFO", section))
+    async def _report(self) -> Info:
+        return info(await self._command("INFO"))
 
     async def _config(self, *names: str) -> dict[str, str] | None:
         """Settings of the server; None if the server or the user's rights hide them."""
         answer = await self._look("settings", lambda: self._command("CONFIG", "GET", *names))
         return None if answer is None else {name: value.decode(errors="replace") for name, value in pairs(answer)}
 
-    async def _server(self) -> store_info.ServerInfo:
-        report = await self._info("server") | await self._info("replication")
+    def _server(self, report: Info) -> store_info.ServerInfo:
         return server(report, self.connection.found_by, self.connection.address)
 
     async def _timing(self) -> store_info.TimingInfo:
@@ -158,20 +188,6 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         ours = (sent + time.time()) / 2
         return store_info.TimingInfo(tuple(trips), (int(seconds) + int(microseconds) / 1e6 - ours) * 1000)
 
-    async def _memory(self) -> store_info.MemoryInfo:
-        return memory(await self._info("memory"))
-
-    async def _persistence(self) -> store_info.PersistenceInfo:
-        report, config = await self._info("persistence"), await self._config("appendfsync", "save")
-        return store_info.PersistenceInfo(
-            aof=report.get("aof_enabled") == "1",
-            fsync=None if config is None else config.get("appendfsync"),
-            save=None if config is None else config.get("save"),
-            aof_write=report.get("aof_last_write_status", "ok"),
-            aof_rewrite=report.get("aof_last_bgrewrite_status", "ok"),
-            snapshot=report.get("rdb_last_bgsave_status", "ok"),
-        )
-
     async def _slow(self) -> store_info.SlowInfo:
         config = await self._config("slowlog-log-slower-than") or {}
         entries = await self._command("SLOWLOG", "GET", FIRST_SLOW)
@@ -181,8 +197,7 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         commands = slow_commands(entries, scripts)
         return store_info.SlowInfo(int(seconds) * 1000, None if above is None else int(above), commands)
 
-    async def _clients(self) -> store_info.ClientInfo:
-        report = await self._info("clients") | await self._info("stats")
+    async def _clients(self, report: Info) -> store_info.ClientInfo:
         config = await self._config("timeout", "tcp-keepalive") or {}
         listed = await self._look("other clients", lambda: self._command("CLIENT", "LIST"))
         database = str(self.connection.database)
@@ -212,18 +227,13 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         return ""
 
     async def _queue(self, watch: float) -> store_info.QueueInfo:
-        keys = self._keys
-        schema: bytes | None
-        schema, emptied, lost = await self._command("HMGET", keys["meta"], "schema", "emptied", "lost")
-        seconds, microseconds = await self._command("TIME")
-        now_ms = int(seconds) * 1000 + int(microseconds) // 1000
-        beats = dict(pairs(await self._command("ZRANGE", keys["workers"], 0, FIRST_MEMBERS - 1, "WITHSCORES")))
+        now_ms, schema, emptied, lost, members = await self._run("members", FIRST_MEMBERS)
         return store_info.QueueInfo(
-            schema=None if schema is None else schema.decode(errors="replace"),
+            schema=schema.decode(errors="replace") or None,
             our_schema=str(SCHEMA),
             now_ms=now_ms,
             counts=await self.counts(),
-            members=tuple([await self._member(name, now_ms, float(beat)) for name, beat in beats.items()]),
+            members=tuple(_member([field.decode(errors="replace") for field in one], now_ms) for one in members),
             lanes=await watched(self.connection, self._lanes, watch),
             states=(await self.lanes(self._lanes)).lanes,
             quiet=await self.quiet_hosts(),
@@ -232,22 +242,19 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
             lost=int(lost or 0),
         )
 
-    async def _member(self, incarnation: str, now_ms: int, beat_ms: float) -> store_info.WorkerInfo:
-        worker = self._keys["worker"] + incarnation
-        fields = await self._command("HMGET", worker, "host", "state", "heartbeat", "vouched", "version", "ahead")
-        host, state, beats, vouched, version, ahead = (
-            field.decode(errors="replace") if field else "" for field in fields
-        )
-        return store_info.WorkerInfo(
-            incarnation,
-            host,
-            state,
-            beats=int(beats or 0),
-            beat_ago_ms=max(0, now_ms - int(beat_ms)),
-            vouched_ago_ms=now_ms - int(vouched) if vouched else None,
-            version=version,
-            clock_ahead_ms=int(ahead) if ahead else None,
-        )
+
+def _member(fields: Sequence[str], now_ms: int) -> store_info.WorkerInfo:
+    incarnation, beat_ms, host, state, beats, vouched, version, ahead = fields
+    return store_info.WorkerInfo(
+        incarnation,
+        host,
+        state,
+        beats=int(beats or 0),
+        beat_ago_ms=max(0, now_ms - int(float(beat_ms))),
+        vouched_ago_ms=now_ms - int(vouched) if vouched else None,
+        version=version,
+        clock_ahead_ms=int(ahead) if ahead else None,
+    )
 
 
 def _number(text: str | None) -> int | None:
@@ -270,3 +277,7 @@ class RedisInspect(RedisPart):
         Changes nothing. Raises StoreUnavailableError, or StoreRefusedError if the login fails.
         """
         return await Examination(self.connection, lanes).facts(watch)
+
+    async def examine_again(self, lanes: Sequence[str], earlier: store_info.StoreInfo) -> store_info.StoreInfo:
+        """The same from a handful of commands: parts that change slowly are those of an earlier one."""
+        return await Examination(self.connection, lanes).since(earlier)

@@ -175,9 +175,9 @@ async def look(connection: Connection, lane: str, earlier: LaneHead) -> LaneHead
 
 
 async def watched(connection: Connection, lanes: Sequence[str], seconds: float) -> tuple[LaneInfo, ...]:
-    """The state of the lanes after looks over this time, each compared with the one before."""
+    """The state of the lanes after looks over this time, each compared with the one before; 0: one look."""
     heads, pushed = dict.fromkeys(lanes, LaneHead()), set[str]()
-    for left in reversed(range(LOOKS)):
+    for left in reversed(range(LOOKS if seconds else 1)):
         for lane, earlier in heads.items():
             head = heads[lane] = await look(connection, connection.keys.name(lane), earlier)
             if head.pushed:

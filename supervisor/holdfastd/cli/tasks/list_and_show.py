@@ -1,4 +1,4 @@
-"""`supervisor tasks`: the group of its commands, with `show` and `count`."""
+"""`supervisor tasks`: the group of its commands, with `list`, `show` and `count`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decides when this worker should be recycled: counts its tasks, and measures its memory after each task."""
+"""Reports this worker to its parent every second, and asks for its replacement after many tasks or at much memory.
+
+The worker counts its tasks and measures its memory here; `core/recycle.py` has the rules.
+"""
 
 from __future__ import annotations
 
