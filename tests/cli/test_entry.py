@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.command_table import COMMANDS, LazyCommand
+from holdfastd.cli.command_table import COMMANDS, LISTED, LazyCommand
 from tests.cli.commands import Cli, Inside, clean
 from tests.forked import SUPERVISOR
 
@@ -34,7 +35,7 @@ def test_help_needs_no_rich_where_it_goes_to_no_terminal(tmp_path: Path) -> None
     done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, env=clean({}))
     *shown, modules = done.stdout.splitlines()
     assert "'rich.console'" not in modules
-    assert all(any(str(command.help) in line for line in shown) for command in COMMANDS)
+    assert all(any(str(command.help) in line for line in shown) for command in COMMANDS if not command.hidden)
 
 
 def test_help_on_a_terminal_has_the_same_commands(cli: Cli) -> None:
@@ -42,6 +43,44 @@ def test_help_on_a_terminal_has_the_same_commands(cli: Cli) -> None:
     shown = bare.on_terminal("--help").out
     assert all(noun in shown for noun in NOUNS)
     assert "╭" in shown
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_help_lists_the_commands_in_groups(bare: Cli, is_terminal: bool) -> None:
+    shown = re.sub(r"\x1b\[[\d;]*m", "", (bare.on_terminal if is_terminal else bare)("--help").out)
+    places = [shown.index(f"╭─ {name} ─" if is_terminal else f"\n{name}:\n") for name in LISTED]
+    assert places == sorted(places)
+    assert list(LISTED) == ["Run", "Work", "Look", "Change", "Set up"]
+    names = [line.strip(" │").split(" ")[0] for line in shown.splitlines()]
+    assert {"unset", "tell", "statuses", "dispatch", "control"}.isdisjoint(names)
+    assert "timeline" in names
+
+
+def test_the_first_list_nearly_fits_one_screen(bare: Cli) -> None:
+    assert bare("--help").out.count("\n") <= 64
+
+
+@pytest.mark.parametrize("words", [["set", "a:A", "STOP"], ["statuses"], ["unset", "a:A"]])
+def test_verbs_of_the_timeline_have_both_spellings(cli: Cli, words: list[str]) -> None:
+    for before in ([], ["timeline"]):
+        cli("timeline", "set", "a:A", "NOW")
+        assert cli(*before, *words).status == 0
+
+
+@pytest.mark.parametrize("words", [["start"], ["tasks", "list"], ["timeline", "set"], ["set"], ["version"]])
+def test_help_of_a_command_is_its_help(bare: Cli, words: list[str]) -> None:
+    assert bare("help", *words).out == bare(*words, "--help").out
+
+
+def test_help_alone_is_the_list_and_of_a_misspelt_command_what_was_meant(bare: Cli) -> None:
+    assert bare("help").out == bare("--help").out
+    assert bare("help", "strat").err == bare("strat").err
+    assert "'start'" in bare("strat").err
+    answer = bare("help", "tasks", "lst")
+    assert (answer.status, answer.err) == (
+        2,
+        "supervisor: No such command 'lst'. Did you mean 'list'? (see supervisor tasks --help)\n",
+    )
 
 
 @pytest.mark.parametrize("command", [(noun,) for noun in NOUNS] + BELOW, ids=" ".join)

@@ -52,6 +52,16 @@ def test_the_settings_file_may_be_named_before_and_after_every_command(here: Ins
         assert IN_MEMORY in here(*words).err
 
 
+@pytest.mark.parametrize(
+    "words", [["tasks", "list"], ["stop"], ["status"], ["queue", "unreadable", "list"], ["schedules", "list"], ["web"]]
+)
+def test_the_runtime_folder_may_be_named_before_and_after_every_verb(here: Inside, words: list[str]) -> None:
+    named = ["--runtime-dir", str(here.folder / "named")]
+    for place in range(len(words) + 1):
+        assert f"no supervisor runs in {named[1]}: " in here(*words[:place], *named, *words[place:]).err
+    assert f"no supervisor runs in {named[1]}: " in here("--runtime-dir", "/other", *words, *named).err
+
+
 def test_every_setting_stands_in_one_group_of_the_help(here: Inside) -> None:
     listed = [field for fields in GROUPS.values() for field in fields]
     assert len(listed) == len(set(listed))

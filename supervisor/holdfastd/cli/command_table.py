@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +22,8 @@ from holdfastd.cli.common.output import NAMES, as_called, command_name
 class LazyCommand(RichCommand):
     """A placeholder for the command `module:attribute`, with the one line that the group's help shows."""
 
-    def __init__(self, name: str, target: str, summary: str) -> None:
-        super().__init__(name=name, help=as_called(summary), add_help_option=False)
+    def __init__(self, name: str, target: str, summary: str, *, hidden: bool = False) -> None:
+        super().__init__(name=name, help=as_called(summary), add_help_option=False, hidden=hidden)
         self.target = target
 
     def load(self) -> click.Command:
@@ -54,80 +55,88 @@ def lazy(name: str, summary: str, target: str | None = None) -> LazyCommand:
     return LazyCommand(name, f"holdfastd.cli.{target or f'{name}:{name}'}", summary)
 
 
-COMMANDS = [
-    lazy("start", "Start the supervisor and its workers, in the foreground."),
-    lazy("demo", "Run a demonstration: processes are killed, and no task is lost."),
-    lazy("init", "Write a handler, its settings and a test to begin with.", "init_command:init"),
-    lazy("check", "Check the settings and the handler without starting anything.", "start:check"),
-    lazy("doctor", "Find problems of this installation and suggest a remedy for each."),
-    lazy("stop", "Stop the supervisor after its running tasks have finished.", "control_commands:stop"),
-    lazy("status", "Show the supervisor, its processes and the store.", "supervisor_status:status"),
-    lazy("reload", "Replace the workers by new ones that run the new code.", "control_commands:reload"),
-    lazy("scale", "Change the number of workers.", "host_commands:scale"),
-    lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "host_commands:quiet"),
-    lazy("resume", "Let quiet hosts claim tasks again.", "host_commands:resume"),
-    lazy(
-        "control",
-        "End all work and dispatch processes (HALT), or let hosts claim tasks again (RESUME).",
-        "host_commands:control",
+# The commands as `supervisor --help` lists them, by what a user wants to do.
+
+LISTED: Mapping[str, Sequence[LazyCommand]] = {
+    "Run": (
+        lazy("start", "Start the supervisor and its workers, in the foreground."),
+        lazy("stop", "Stop the supervisor after its running tasks have finished.", "control_commands:stop"),
+        lazy("reload", "Replace the workers by new ones that run the new code.", "control_commands:reload"),
+        lazy("scale", "Change the number of workers.", "host_commands:scale"),
+        lazy("web", "Serve the dashboard of the queue to browsers.", "web_commands:web"),
+        lazy("demo", "Run a demonstration: processes are killed, and no task is lost."),
     ),
-    lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
-    lazy(
-        "tasks",
-        "List, show, follow, cancel, pause, resume, retry, count and remove tasks.",
-        "tasks.list_and_show:tasks",
+    "Work": (
+        lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
+        lazy(
+            "tasks",
+            "List, show, follow, cancel, pause, resume, retry, count and remove tasks.",
+            "tasks.list_and_show:tasks",
+        ),
+        lazy("batches", "List, show, seal and cancel batches of tasks.", "batch_commands:batches"),
+        lazy(
+            "schedules",
+            "Set, list, show, pause, run and remove schedules of recurring tasks.",
+            "schedules.schedules:schedules",
+        ),
+        lazy("timeline", "Set and run jobs on a timeline, each with a schedule.", "timeline_commands:timeline"),
     ),
-    lazy("batches", "List, show, seal and cancel batches of tasks.", "batch_commands:batches"),
-    lazy("why", "Show what happened to a task and what will happen next.", "why_command:why"),
-    lazy("dead", "List, show, retry and remove dead letters.", "tasks.dead:dead"),
-    lazy("recover", "Put tasks of lost workers back into the queue.", "queue.queue:recover"),
-    lazy("events", "Show the events of tasks and workers, past or live.", "event_commands:events"),
-    lazy("stats", "Show rates, failures and times of the last hours or days.", "stats_command:stats"),
-    lazy("web", "Serve the dashboard of the queue to browsers.", "web_commands:web"),
-    lazy("web-user", "Print a line for the users file of the dashboard.", "web_commands:web_user"),
-    lazy("top", "Show on one screen what runs, refreshed twice a second.", "top.top:top"),
-    lazy(
-        "schedules",
-        "Set, list, show, pause, run and remove schedules of recurring tasks.",
-        "schedules.schedules:schedules",
+    "Look": (
+        lazy("status", "Show the supervisor, its processes and the store.", "supervisor_status:status"),
+        lazy("top", "Show on one screen what runs, refreshed twice a second.", "top.top:top"),
+        lazy("why", "Show what happened to a task and what will happen next.", "why_command:why"),
+        lazy("stats", "Show rates, failures and times of the last hours or days.", "stats_command:stats"),
+        lazy("events", "Show the events of tasks and workers, past or live.", "event_commands:events"),
+        lazy("workers", "List the workers of all hosts.", "host_commands:workers"),
     ),
+    "Change": (
+        lazy("lanes", "List, show, pause and resume lanes, and set their limits.", "lane_commands:lanes"),
+        lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "host_commands:quiet"),
+        lazy("resume", "Let quiet hosts claim tasks again.", "host_commands:resume"),
+        lazy("dead", "List, show, retry and remove dead letters.", "tasks.dead:dead"),
+        lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
+        lazy("recover", "Put tasks of lost workers back into the queue.", "queue.queue:recover"),
+    ),
+    "Set up": (
+        lazy("init", "Write a handler, its settings and a test to begin with.", "init_command:init"),
+        lazy("check", "Check the settings and the handler without starting anything.", "start:check"),
+        lazy("doctor", "Find problems of this installation and suggest a remedy for each."),
+        lazy("config", "Show the settings and the origin of each."),
+        lazy("service", "Show or install the systemd unit."),
+        lazy("web-user", "Print a line for the users file of the dashboard.", "web_commands:web_user"),
+        lazy("store", "List and move the data of the projects' embedded stores.", "store_commands:store"),
+        lazy("db", "Create and check the tables in PostgreSQL."),
+        lazy("completion", "Print the completion script for a shell."),
+        lazy("version", "Print the version.", "version_command:version"),
+        lazy("help", "Show the help of a command: `supervisor help tasks list`.", "version_command:help_"),
+    ),
+}
+
+# The commands of `supervisor timeline`. Each is also a command of its own, as the timeline scheduler Redbike has it.
+
+TIMELINE = (
     lazy("set", "Set the schedule of a job: a rule, NOW, AT:<time>, CONTINUE or STOP.", "timeline_commands:set_"),
     lazy("unset", "Remove a job and its schedule.", "timeline_commands:unset"),
     lazy("tell", "Print the status of a job as JSON.", "timeline_commands:tell"),
     lazy("statuses", "Print the status of all jobs as CSV.", "timeline_commands:statuses"),
     lazy("work", "Run one worker in the foreground.", "timeline_commands:work"),
     lazy("dispatch", "Run one steward in the foreground: it fires schedules.", "timeline_commands:dispatch"),
-    lazy("lanes", "List, show, pause and resume lanes, and set their limits.", "lane_commands:lanes"),
-    lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
-    lazy("store", "List and move the data of the projects' embedded stores.", "store_commands:store"),
-    lazy("db", "Create and check the tables in PostgreSQL."),
-    lazy("workers", "List the workers of all hosts.", "host_commands:workers"),
-    lazy("config", "Show the settings and the origin of each."),
-    lazy("service", "Show or install the systemd unit."),
-    lazy("completion", "Print the completion script for a shell."),
-    lazy("version", "Print the version.", "version_command:version"),
+    lazy(
+        "control",
+        "End all work and dispatch processes (HALT), or let hosts claim tasks again (RESUME).",
+        "host_commands:control",
+    ),
+)
+
+COMMANDS = [
+    *(command for commands in LISTED.values() for command in commands),
+    *(LazyCommand(str(each.name), each.target, str(each.help), hidden=True) for each in TIMELINE),
 ]
 
 EPILOG = f"""
-Examples:
-
-supervisor demo
-
-supervisor start agent:handle --workers 8
-
-supervisor submit hello --wait
-
-supervisor why TASK
-
-Signals: TERM and INT stop the supervisor after running tasks have finished; a second one cancels these tasks; QUIT
-kills at once. HUP reloads, or stops if the terminal was closed. TTIN adds a worker and TTOU removes one. USR1 logs the
-state and all stacks.
+Examples: supervisor demo; supervisor start agent:handle --workers 8; supervisor submit hello --wait
 
 Exit status: {Exit.listed()}.
-
-Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order.
-Without a supervisor.toml they come from agent_config.json in the application's folder, or from ./.redbike.conf. If
-both exist, the timeline commands (set, unset, tell, statuses, control, work, dispatch, schedules) use .redbike.conf.
 """
 
 
@@ -145,12 +154,12 @@ VERSION = click.Option(
     callback=_version,
     help="Print the version and exit.",
 )
-CONFIG = click.Option(
-    ["-c", "--config"],
-    metavar="FILE",
-    help=options.CONFIG_HELP,
-    expose_value=False,
-    callback=options.remember,
+CONFIG, RUNTIME_DIR = (
+    click.Option(names, metavar=metavar, help=meaning, expose_value=False, callback=options.remember)
+    for names, metavar, meaning in (
+        (["-c", "--config"], "FILE", options.CONFIG_HELP),
+        (["--runtime-dir"], "FOLDER", options.RUNTIME_DIR_HELP),
+    )
 )
 
 
@@ -166,9 +175,16 @@ class CommandTable(RichGroup):
         click.Command.format_usage(self, ctx, formatter)
         click.Command.format_help_text(self, ctx, formatter)
         click.Command.format_options(self, ctx, formatter)
-        click.Group.format_commands(self, ctx, formatter)
+        self._write_commands(formatter)
         click.Command.format_epilog(self, ctx, formatter)
         return formatter.getvalue().rstrip("\n")
+
+    @staticmethod
+    def _write_commands(formatter: click.HelpFormatter) -> None:
+        widest = max(len(str(command.name)) for commands in LISTED.values() for command in commands)
+        for heading, commands in LISTED.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{command.name:<{widest}}", str(command.help)) for command in commands])
 
 
 # Sets the version of click. Otherwise click searches the metadata of packages for it: a fifth of the time of `--help`.
@@ -192,9 +208,17 @@ set_version()
 cli = CommandTable(
     name="supervisor",
     commands=COMMANDS,
-    params=[VERSION, CONFIG],
+    params=[VERSION, CONFIG, RUNTIME_DIR],
     help="Runs worker processes for the tasks of a Redis queue, restarts them when they die, and loses no task.",
     epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 120,
+        "rich_help_config": {
+            "command_groups": {
+                "*": [{"name": name, "commands": [each.name for each in commands]} for name, commands in LISTED.items()]
+            }
+        },
+    },
 )
 named_as_called(cli)

@@ -25,7 +25,7 @@ from holdfastd.control.socket_protocol import AskReload, AskStatus
 )
 @click.option("--now", is_flag=True, help="Cancel running tasks instead of waiting; they go back into the queue.")
 @options.here
-@options.pass_session
+@options.pass_changing_session
 def stop(session: Session, /, timeout: float | None, now: bool) -> int:
     """Stop the supervisor and wait until it has ended. Its workers claim no more tasks and finish the running ones.
 
@@ -82,7 +82,7 @@ def _watch(pid: int) -> Generator[int | None]:
 @click.option("--wait", is_flag=True, help="Wait until the new code runs, or has failed to start (exit status 1).")
 @click.option("--timeout", type=parameters.WAIT, metavar="SECONDS", help="Maximum time to wait; implies --wait.")
 @options.here
-@options.pass_session
+@options.pass_changing_session
 def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
     """Replace the workers by new ones that import the handler and read the settings again.
 

@@ -74,7 +74,7 @@ resume = command_of(
 )
 
 
-@options.command(epilog="Examples: supervisor control HALT; supervisor control RESUME --host this")
+@options.command(epilog="Examples: supervisor timeline control HALT; supervisor timeline control RESUME --host this")
 @click.argument("order", type=click.Choice(["HALT", "RESUME"], case_sensitive=False), metavar="HALT|RESUME")
 @arguments_of(HALT_HOSTS, own={"host": host_option})
 @options.timeline
@@ -98,7 +98,7 @@ def control(session: Session, /, order: str, **given: Any) -> None:
 @options.command(help=SCALE_WORKERS.help, epilog="Example: supervisor scale 12")
 @arguments_of(SCALE_WORKERS, left_out=["host"], own={"workers": click.argument("workers", metavar="N")})
 @options.here
-@options.pass_session
+@options.pass_changing_session
 def scale(session: Session, /, **given: Any) -> None:
     answer = operate_here(session, SCALE_WORKERS, given)
     session.answer(answer, f"the target is now {counted(answer['target'], 'worker')}")

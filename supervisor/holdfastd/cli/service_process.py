@@ -131,7 +131,7 @@ def _begin(settings: Settings) -> None:
     logging.configure(settings.log_level, settings.log_format)
 
 
-BEFORE_COMMAND = ("-c", "--config")  # the options of `supervisor` itself that take a value
+BEFORE_COMMAND = ("-c", "--config", "--runtime-dir")  # the options of `supervisor` itself that take a value
 HELP = {"-h", "--help"}
 
 _writing: int | None = None  # the end of the pipe to write to; only in the child

@@ -54,7 +54,12 @@ def check_name(settings: Settings) -> None:
 @options.command(
     epilog="Examples:\n\nsupervisor start agent:handle --workers 8\n\n"
     "supervisor start agent:handle --redis-url redis://localhost:6379/0 --concurrency 50\n\n"
-    "supervisor start --exec './statement --format json' --workers 4"
+    "supervisor start --exec './statement --format json' --workers 4\n\n"
+    "Signals: TERM and INT stop the supervisor after running tasks have finished; a second one cancels these tasks; "
+    "QUIT kills at once. HUP reloads, or stops if the terminal was closed. TTIN adds a worker and TTOU removes one. "
+    "USR1 logs the state and all stacks.\n\n"
+    "Settings come from flags, the environment (HOLDFAST_..., REDIS_URL), ./.env and ./supervisor.toml, in this order. "
+    "Without a supervisor.toml they come from agent_config.json in the application's folder, or from ./.redbike.conf."
 )
 @click.argument("handler", required=False)
 @every_setting

@@ -1,5 +1,8 @@
-"""The timeline commands set, unset, tell, statuses, work and dispatch. They read and print the formats of a timeline
-scheduler."""
+"""The commands of `supervisor timeline`: set, unset, tell, statuses, work, dispatch and control.
+
+They read and print the formats of a timeline scheduler, in which each is a command of its own. So `supervisor set` is
+the same as `supervisor timeline set`.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from holdfast_config import logging
 from holdfastd.cli.common import Session, options, output, parameters
 from holdfastd.cli.common.setting_flags import settings_but
 from holdfastd.cli.common.store_session import LONG_RETRIES, command_of, given_of, manage, operate, reach
+from holdfastd.cli.host_commands import control
 from holdfastd.cli.start import settings_with
 from holdfastd.operations.timeline_jobs import SET_JOB, UNSET_JOB
 
@@ -75,8 +79,8 @@ def _row(path: Path, line: int, cells: list[str]) -> JobRow:
 
 
 @options.command(
-    epilog="Examples:\n\nsupervisor dispatch\n\n"
-    "supervisor dispatch --config x.conf --schedules jobs.csv --after 1767225600"
+    epilog="Examples:\n\nsupervisor timeline dispatch\n\n"
+    "supervisor timeline dispatch --config x.conf --schedules jobs.csv --after 1767225600"
 )
 @click.argument("worker", required=False)
 @click.option(
@@ -120,8 +124,8 @@ jobid_argument = click.argument("jobid", metavar="JOBID")
 @options.command(
     "set",
     help=SET_JOB.help,
-    epilog="Examples:\n\nsupervisor set crawl:A CONTINUE\n\n"
-    "supervisor set report:B 'RRULE:FREQ=DAILY'\n\nsupervisor set report:B AT:1767225600",
+    epilog="Examples:\n\nsupervisor timeline set crawl:A CONTINUE\n\n"
+    "supervisor timeline set report:B 'RRULE:FREQ=DAILY'\n\nsupervisor timeline set report:B AT:1767225600",
 )
 @jobid_argument
 @click.argument("schedule", metavar="SCHEDULE")
@@ -152,7 +156,7 @@ unset = command_of(
     UNSET_JOB,
     "unset",
     lambda job: f"{job['jobid']}: {job['word']}",
-    "Example: supervisor unset crawl:A",
+    "Example: supervisor timeline unset crawl:A",
     own={"jobid": jobid_argument},
     adds=options.timeline,
 )
@@ -193,7 +197,7 @@ def print_schedules(session: Session) -> None:
 # `supervisor statuses`: prints the status of all jobs.
 
 
-@options.command(epilog="Example: supervisor statuses --before $(date -d -1day +%s)")
+@options.command(epilog="Example: supervisor timeline statuses --before $(date -d -1day +%s)")
 @click.option("-b", "--before", metavar="TIME", help="Only jobs that got their status at this time or before.")
 @options.timeline
 def statuses(session: Session, /, before: str | None) -> None:
@@ -215,7 +219,7 @@ def statuses(session: Session, /, before: str | None) -> None:
 # `supervisor tell`: prints the status of one job.
 
 
-@options.command(epilog="Example: supervisor tell crawl:A")
+@options.command(epilog="Example: supervisor timeline tell crawl:A")
 @jobid_argument
 @options.timeline
 def tell(session: Session, /, jobid: str) -> None:
@@ -236,7 +240,10 @@ def tell(session: Session, /, jobid: str) -> None:
 # `supervisor work`: runs one worker in the foreground.
 
 
-@options.command(epilog="Examples:\n\nsupervisor work 'mymodule:Worker(\"A:A:B\")'\n\nsupervisor work --config x.conf")
+@options.command(
+    epilog="Examples:\n\nsupervisor timeline work 'mymodule:Worker(\"A:A:B\")'\n\n"
+    "supervisor timeline work --config x.conf"
+)
 @click.argument("worker", required=False)
 @settings_but("workers", "reload", "preload", "burst", "metrics")
 @options.common
@@ -254,3 +261,20 @@ def work(session: Session, /, worker: str | None) -> int:
     from holdfastd.single import work_process  # slow to import; errors of the settings come first
 
     return work_process.run(settings, output.note)
+
+
+# The group of all these commands.
+
+
+@options.group(epilog="Example: supervisor timeline set crawl:A CONTINUE")
+def timeline() -> None:
+    """Set and run jobs on a timeline. A job is an id and a schedule.
+
+    Each of these commands is also a command of its own, as in the scheduler Redbike: `supervisor set` is the same as
+    `supervisor timeline set`. These commands and `supervisor schedules` read ./.redbike.conf first if there is also an
+    agent_config.json.
+    """
+
+
+for each in (set_, unset, tell, statuses, work, dispatch, control):
+    timeline.add_command(each)

@@ -37,8 +37,7 @@ def installed_it_is_started_and_ready(scene: Scene) -> None:
         == "supervisor: no supervisor runs for this project: this command uses the service in /run/holdfast\n"
     )
     assert "2 of 2 workers ready" in found.stdout
-    lost = run(SUPERVISOR, "stop", status=1)
-    assert lost.stderr.endswith("name its --runtime-dir (there is /run/holdfast)\n")
+    assert run(SUPERVISOR, "scale", "2").stderr == found.stderr
     assert (scene.unit.show("User"), scene.unit.show("OOMPolicy")) == ("holdfast", "continue")
 
 

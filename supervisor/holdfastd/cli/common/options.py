@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 from rich_click import command as command
-from rich_click import group as group
+from rich_click import group as _rich_group
 
 from holdfastd.cli.common import Session
 
@@ -21,6 +21,7 @@ pass_session = click.make_pass_decorator(Session)
 
 
 CONFIG_HELP = "Settings file. Default: ./supervisor.toml, the application's agent_config.json, or ./.redbike.conf."
+RUNTIME_DIR_HELP = "Folder of the supervisor's sockets."
 
 
 def pass_timeline_session(command: Function) -> Function:
@@ -33,25 +34,25 @@ def pass_reading_session(command: Function) -> Function:
     return _pass_marked(command, "reads")
 
 
-def _pass_marked(command: Function, mark: str) -> Function:
+def pass_changing_session(command: Function) -> Function:
+    """`pass_session` for commands that change a supervisor or a queue: for root they find the service of this host by
+    themselves."""
+    return _pass_marked(command, "changes")
+
+
+def _pass_marked(command: Function, *marks: str) -> Function:
     def called(session: Session, /, *arguments: Any, **options: Any) -> Any:
-        setattr(session, mark, True)
+        for mark in marks:
+            setattr(session, mark, True)
         return command(session, *arguments, **options)
 
     return pass_session(update_wrapper(called, command))
 
 
-def setting(field: str, meaning: str, metavar: str) -> Decorator:
-    """A flag for one field of Settings, which checks the value."""
-    return click.option(
-        *_SHORT.get(field, ()),
-        flag(field),
-        field,
-        metavar=metavar,
-        help=meaning,
-        expose_value=False,
-        callback=remember,
-    )
+def setting(field: str, meaning: str, metavar: str, **attributes: Any) -> Decorator:
+    """A flag for one field of Settings, which checks the value. `attributes`: further ones of the option."""
+    names = (*_SHORT.get(field, ()), flag(field), field)
+    return click.option(*names, metavar=metavar, help=meaning, expose_value=False, callback=remember, **attributes)
 
 
 def switch(field: str, meaning: str) -> Decorator:
@@ -66,10 +67,15 @@ def common(command: Function) -> Function:
     return _mark("json", "Print JSON: one document, or one per line.")(command)
 
 
+def place(command: Function, **attributes: Any) -> Function:
+    """Add --runtime-dir and --config: by these a command finds its supervisor."""
+    command = setting("config", CONFIG_HELP, "FILE", **attributes)(command)
+    return setting("runtime_dir", RUNTIME_DIR_HELP, "FOLDER", **attributes)(command)
+
+
 def here(command: Function) -> Function:
-    """Add the options by which a command finds its supervisor."""
-    command = setting("config", CONFIG_HELP, "FILE")(command)
-    return common(setting("runtime_dir", "Folder of the supervisor's sockets.", "FOLDER")(command))
+    """Add the options by which a command finds its supervisor, and the common ones."""
+    return common(place(command))
 
 
 def store(command: Function) -> Function:
@@ -84,6 +90,18 @@ def wide(command: Function) -> Function:
     return _mark("wide", "On a terminal: print whole ids and all columns. In a pipe the command always does so.")(
         command
     )
+
+
+def group(*name: str, **attributes: Any) -> Callable[[Function], click.Group]:
+    """A decorator that makes a group of commands. The group takes --config and --runtime-dir, as its commands do, so
+    each may stand before the verb."""
+    decorate: Callable[[Function], click.Group] = _rich_group(*name, **attributes)
+
+    def make(function: Function) -> click.Group:
+        has_own = any(each.name == "config" for each in getattr(function, "__click_params__", ()))
+        return decorate(function if has_own else place(function, hidden=True))
+
+    return make
 
 
 def together(*parts: Decorator) -> Decorator:
@@ -102,7 +120,7 @@ def together(*parts: Decorator) -> Decorator:
 
 def changing(command: Function) -> Function:
     """Add the options of a command that changes something in the store."""
-    return store(pass_session(command))
+    return store(pass_changing_session(command))
 
 
 def reading(command: Function) -> Function:
@@ -117,7 +135,7 @@ def listing(command: Function) -> Function:
 
 def timeline(command: Function) -> Function:
     """Add the options of a timeline command that uses the store."""
-    return store(pass_timeline_session(command))
+    return store(_pass_marked(command, "timeline", "changes"))
 
 
 def flag(field: str) -> str:

@@ -1,7 +1,9 @@
-"""For commands that only read: finds the service of this host if their project has no supervisor."""
+"""Finds the service of this host for a command whose project has no supervisor. For root every command uses the
+service, for other users the commands that only read."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +20,13 @@ DATA = Path("/var/lib")  # where systemd makes state folders, under the names of
 MASKED = "***"
 
 
-def found(settings: Settings, services: Sequence[RunningPool] | None = None) -> Path | None:
+def found(settings: Settings, services: Sequence[RunningPool] | None = None, *, changes: bool = False) -> Path | None:
     """The runtime folder of the only service of this host. None if there are none or several, if the settings name a
     runtime folder, or if the queue is in memory. None also if the project's own supervisor or embedded store runs, or
-    if another user could have made the project's runtime folder: then the command refuses that folder."""
+    if another user could have made the project's runtime folder: then the command refuses that folder. `changes`: for a
+    command that changes something. It gets the service only for root, and not if the project has data of its own."""
+    if changes and (os.geteuid() or service_folders.holds_data(settings.state_dir)):
+        return None
     if settings.runtime_folder.named or settings.scheduler_type == "memory":
         return None
     if not is_trusted(settings.runtime_folder):

@@ -29,7 +29,8 @@ class CommandError(Exception):
 class Session:
     """One call of the command line. `flags`: the settings that were typed, by field name. `json`: print documents
     instead of tables. `wide`: tables keep their full width, also on a terminal. `own_process`: this process runs only
-    this command. `reads`: the command changes nothing, so it may use the service of the host."""
+    this command. `reads`: the command changes nothing, so it may use the service of the host. `changes`: the command
+    changes a supervisor or a queue that it finds; for root it may use the service of the host, too."""
 
     flags: dict[str, object] = field(default_factory=dict[str, object])
     json: bool = False
@@ -38,6 +39,7 @@ class Session:
     debug: bool = False
     own_process: bool = False
     reads: bool = False
+    changes: bool = False
     is_terminal: bool = field(default_factory=lambda: sys.stdout.isatty())  # before a bar replaces the stream
 
     @cached_property
@@ -49,7 +51,9 @@ class Session:
         """
         from holdfast_config.secret_values import hide_secrets
 
-        settings = self._of_service(self.resolved.settings) if self.reads else self.resolved.settings
+        settings = self.resolved.settings
+        if self.reads or self.changes:
+            settings = self._of_service(settings)
         hide_secrets(settings)
         for notice in self.resolved.notices:
             output.note(notice)
@@ -57,9 +61,9 @@ class Session:
         return settings
 
     def _of_service(self, settings: Settings) -> Settings:
-        from holdfastd.cli.common import service_pool  # only commands that read need it
+        from holdfastd.cli.common import service_pool  # a command that runs a service does not need it
 
-        folder = service_pool.found(settings)
+        folder = service_pool.found(settings, changes=not self.reads)
         if folder is None:
             return settings
         output.note(f"no supervisor runs for this project: this command uses the service in {folder}")

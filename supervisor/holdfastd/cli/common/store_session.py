@@ -36,7 +36,7 @@ TERMINAL_RETRIES = SubmitRetries(attempts=4, seconds=5.0)  # short: a person wai
 LONG_RETRIES = SubmitRetries(attempts=1000, seconds=20.0)  # for long work: a restarted store may load its data
 ABSENT = (FileNotFoundError, ConnectionRefusedError)  # no process listens
 IN_MEMORY = "with SCHEDULER_TYPE=memory the queue exists only inside its own process: no command can reach it"
-NEED_ONE = "start one (supervisor start) or name a Redis (--redis-url)"
+NEED_ONE = "start one (supervisor start), or name its folder (--runtime-dir) or a Redis (--redis-url)"
 LOST = "the change is made, but not listed in Activity"
 NO_STORE = f"this is the embedded store of a supervisor: {NEED_ONE}"
 
