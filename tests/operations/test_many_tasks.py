@@ -48,7 +48,7 @@ async def test_a_change_of_many_tasks_begins_in_the_same_way_through_each_face(
         assert (change.state, change.changed, change.searched) == (BulkState.DONE, 31, 120)
         assert (change.who, change.origin) == (said.note.who, said.note.origin)
         notes = {(each.change, each.subject): each.outcome for each in await here.store.activity_before("", 10)}
-        begun = "cancel begun with state=submitted&text=word 1&newer=1h"
+        begun = "begun: cancel submitted tasks with the text “word 1”, newer than 1 hour"
         assert notes.pop(("bulk/begin", change.change_id)) == begun
         assert notes.pop(("bulk/cancel", change.change_id), "done: 31").startswith("done: 31")
         assert not notes

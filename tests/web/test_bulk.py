@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import anyio
 import pytest
 
+from holdfast.client.task_filter import TaskFilter
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.bulk_changes import SILENT_MS, BulkChange, BulkState, BulkVerb
+from holdfast.core.bulk_changes import SILENT_MS, BulkChange, BulkState, BulkVerb, filter_words
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast_config import RedisSettings
@@ -43,7 +45,7 @@ async def test_everything_that_a_filter_finds_is_changed_after_a_count(
         await submitted(here, 230)
         await here.manager.run_task("other", task_id="other", lane="slow")
         assert "Cancel 231" in await here.page("/tasks/bulk?verb=cancel")
-        assert "Cancel 1</button>" in await here.page("/tasks/bulk?verb=cancel&lane=slow")
+        assert "Cancel 1 task</button>" in await here.page("/tasks/bulk?verb=cancel&lane=slow")
         assert "Cancel 111" in await here.page("/tasks/bulk?verb=cancel&text=word+1"), "1, 10 to 19, 100 to 199"
         assert (await here.change("/bulk/begin", verb="cancel", text="word 1")).headers["location"] == "/bulk"
         change = await ended(here)
@@ -71,10 +73,38 @@ async def test_what_is_not_counted_yet_is_said(redis_settings: RedisSettings, mo
     async with site(redis_settings) as here:
         await submitted(here, 230)
         shown = await here.page("/tasks/bulk?verb=cancel&text=word")
-        assert "At least 99 tasks, counted in 99 of about 230" in shown
-        assert "Cancel them" in shown
-        address = shown.split('class="more" href="', 1)[1].split('"', 1)[0]
-        assert "At least 198 tasks" in await here.page(address)
+        assert "<b>99</b> tasks so far" in shown
+        assert "Counted in 99 of about 230 tasks" in shown
+        assert "Cancel all that match</button>" in shown
+        by_hand = shown.split('class="more" href="', 1)[1].split('"', 1)[0]
+        assert "<b>198</b> tasks so far" in await here.page(by_hand)
+        while 'hx-get="' in shown:  # as the script of the page does it
+            shown = await here.page(shown.split('hx-get="', 1)[1].split('"', 1)[0])
+        assert "<b>230</b> tasks." in shown, "the count that is shown in the end is true"
+        assert "Cancel 230 tasks</button>" in shown
+
+
+async def test_a_filter_without_tasks_offers_no_change(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        shown = await here.page("/tasks/bulk?verb=retry&state=failed&lane=mail&older=2d")
+        assert "Retry failed tasks of lane mail, older than 2 days?" in shown
+        assert "<b>0</b> tasks." in shown
+        assert "<button" not in shown.split('id="begin"', 1)[1]
+
+
+def test_a_filter_is_told_in_words() -> None:
+    assert filter_words("state=failed&lane=mail&older=2d", BulkVerb.RETRY, 12) == (
+        "12 failed tasks of lane mail, older than 2 days"
+    )
+    assert filter_words("state=failed&state=rejected&name=mail.send", BulkVerb.RETRY, 1) == (
+        "1 failed or rejected task of handler mail.send"
+    )
+    assert filter_words("", BulkVerb.CANCEL) == "unfinished tasks"
+    assert filter_words("text=a+b&newer=90s", BulkVerb.REMOVE) == (
+        "ended tasks with the text “a b”, newer than 1 minute 30 seconds"
+    )
+    told = filter_words(urlencode([(name, "1d") for name in TaskFilter.__struct_fields__]), BulkVerb.CANCEL)
+    assert told.count("1d") + told.count("1 day") == len(TaskFilter.__struct_fields__), "no field is left out"
 
 
 async def test_tasks_that_come_later_are_left_alone(redis_settings: RedisSettings) -> None:
@@ -99,7 +129,7 @@ async def test_a_change_is_stopped_and_goes_on_from_where_it_was(redis_settings:
         assert await here.store.note_bulk(begun, noted)
         assert (await here.change("/bulk/stop", change_id="c1")).status_code == 303
         assert not await here.store.note_bulk(noted, noted), "its process learns that it was stopped"
-        assert "stopped at 100 tasks" in await here.page("/bulk")
+        assert 'class="state stopped"' in await here.page("/bulk")
         assert (await here.change("/bulk/stop", change_id="c1")).status_code == 409
         assert (await here.change("/bulk/go-on", change_id="c1")).status_code == 303
         done = await ended(here)

@@ -50,7 +50,7 @@ async def test_what_a_filter_finds_is_counted_changed_and_written_down(
         assert (await here.program.get(BULK)).json() == {"changes": [done]}
         noted = {(each.change, each.subject, each.outcome) for each in await here.store.activity_before("", 9)}
         assert noted == {
-            ("bulk/begin", done["change_id"], "cancel begun with text=word 1"),
+            ("bulk/begin", done["change_id"], "begun: cancel unfinished tasks with the text “word 1”"),
             ("bulk/cancel", done["change_id"], "done: 31 changed, 0 refused of 120 searched"),
         }
 

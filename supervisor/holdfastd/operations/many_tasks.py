@@ -51,7 +51,7 @@ async def begin_bulk_change(doing: Doing, given: BeginBulk) -> BulkDocument:
     change = asked_change(given.verb, given, who=operator.name, origin=operator.origin, reason=reason)
     begun = await doing.store.begin_bulk(change)
     doing.asked.subject = begun.change_id
-    doing.asked.outcome = f"{begun.verb} {begun.begun_words(doing.shown)}"
+    doing.asked.outcome = f"begun: {begun.words(doing.shown)}"
     doing.begun(begun)
     return bulk_document(begun, begun.begun_ms, doing.shown)
 

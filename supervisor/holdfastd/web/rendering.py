@@ -18,6 +18,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from holdfast.core.bulk_changes import filter_words
 from holdfast.core.words import fine_duration
 from holdfast.version import installed
 from holdfast.why.times import span
@@ -50,6 +51,7 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
         "frame": state_of(request),
         "path": request.url.path,
         "query": request.query_params,
+        "filter_words": filter_words,
     }
     return HTMLResponse(environment(queue_of(request).redaction).get_template(template).render(known | values), status)
 

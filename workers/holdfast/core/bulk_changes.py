@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import unquote_plus
+from urllib.parse import parse_qs
 
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import TaskRecord, Wanted
+from holdfast.core.words import long_duration
+from holdfast_config.durations import seconds
 
 PASSES = 10  # of one bulk change, at most
 KEPT = 100  # bulk changes; older ones are dropped
@@ -41,6 +43,37 @@ CHANGED_BY: dict[BulkVerb, frozenset[State]] = {
 def states_of(verb: BulkVerb, states: Sequence[State]) -> tuple[State, ...]:
     """The states in which the verb changes a task, limited to the given ones (none given: all), in the usual order."""
     return tuple(state for state in State if state in CHANGED_BY[verb] and (not states or state in states))
+
+
+_ALL = {  # for a filter that names no state: the tasks that the verb changes
+    BulkVerb.CANCEL: "unfinished",
+    BulkVerb.RETRY: "failed, rejected, canceled or delayed",
+    BulkVerb.REMOVE: "ended",
+}
+_PARTS = {
+    "name": "of handler {}",
+    "lane": "of lane {}",
+    "batch": "of batch {}",
+    "owner": "run by worker {}",
+    "text": "with the text “{}”",
+    "older": "older than {}",
+    "newer": "newer than {}",
+}
+
+
+def filter_words(query: str, verb: BulkVerb, number: int | None = None) -> str:
+    """The tasks that a change of this verb finds: `12 failed tasks of lane mail, older than 2 days`. `query`: the
+    filter as the query of a URL; `number`: the number of tasks, if it is known."""
+    given = parse_qs(query)
+    *others, last = given.get("state") or [_ALL[verb]]
+    states = f"{', '.join(others)} or {last}" if others else last
+    found = [words.format(_spelled(name, given[name][-1])) for name, words in _PARTS.items() if name in given]
+    start = "" if number is None else f"{number:,} "
+    return f"{start}{states} {'task' if number == 1 else 'tasks'}{' ' if found else ''}{', '.join(found)}"
+
+
+def _spelled(name: str, text: str) -> str:
+    return long_duration(seconds(text)) if name in ("older", "newer") else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +115,9 @@ class BulkChange:
         by = f"{_DONE[self.verb]} with others by {self.who}, from {self.origin}"
         return f"{self.reason} ({by})" if self.reason else by
 
-    def begun_words(self, shown: Callable[[str], str]) -> str:
-        """The beginning of the change in words. `shown` removes from a filter what the reader may not see."""
-        return f"begun with {unquote_plus(shown(self.query))}" if self.query else "begun"
+    def words(self, shown: Callable[[str], str]) -> str:
+        """The change in words. `shown` removes from a filter what the reader may not see."""
+        return f"{self.verb} {filter_words(shown(self.query), self.verb)}"
 
     @property
     def outcome(self) -> str:

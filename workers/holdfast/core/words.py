@@ -35,3 +35,13 @@ def fine_duration(seconds: float) -> str:
     if seconds < 0.0009995:
         return f"{seconds * 1e6:.0f}us"
     return f"{seconds * 1000:.3g}ms" if seconds < 0.9995 else duration(seconds)
+
+
+def long_duration(seconds: float) -> str:
+    """A duration in whole words, in the two largest units that it has: 2 days, 1 hour 30 minutes."""
+    parts, rest = list[str](), round(seconds)
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        number, rest = divmod(rest, size)
+        if number:
+            parts.append(counted(number, unit))
+    return " ".join(parts[:2]) or f"{seconds * 1000:.0f} ms"

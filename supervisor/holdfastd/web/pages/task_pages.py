@@ -109,7 +109,6 @@ async def _parts(access: QueueAccess, task_id: str) -> list[Any]:
 PAGE = 50  # tasks
 RECENT = 5  # newest bulk changes; the page shows those of them that run
 MOST_ROUNDS = 6  # pages that the script in the browser loads by itself, some 200 ms of work
-_ROUNDS = {str(number): number for number in range(1, MOST_ROUNDS + 1)}
 
 
 async def tasks(request: Request) -> Response:
@@ -118,7 +117,7 @@ async def tasks(request: Request) -> Response:
         return RedirectResponse(f"/task?id={quote(task_id, safe='')}", 303)
     wanted = _search(request)
     found = await found_tasks(access, wanted, PAGE, wanted.cursor)
-    rounds = _ROUNDS.get(request.query_params.get("round", ""), 1)
+    goes_on = _round(request, MOST_ROUNDS)
     return page(
         request,
         "tasks.html",
@@ -127,11 +126,18 @@ async def tasks(request: Request) -> Response:
         found_so_far=wanted.found + len(found.tasks),
         searched_so_far=wanted.searched + found.searched,
         of=await request.app.state.counts.looked_through(wanted),
-        goes_on=rounds + 1 if len(found.tasks) < PAGE and rounds < MOST_ROUNDS else None,
+        goes_on=goes_on if len(found.tasks) < PAGE else None,
         states=[str(state) for state in State],
         verbs=[str(verb) for verb in BulkVerb],
         bulk=[each for each in await access.store.bulk_changes(RECENT) if each.state is BulkState.RUNNING],
     )
+
+
+def _round(request: Request, most: int) -> int | None:
+    """The number of the next page that the script loads by itself; None after `most` of them."""
+    given = request.query_params.get("round", "")
+    number = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 1
+    return number + 1 if number < most else None
 
 
 def _search(request: Request) -> TaskSearch:
@@ -195,6 +201,7 @@ def _hidden(call: TaskCall, access: QueueAccess) -> TaskCall:
 # Bulk changes: the page that shows the number of tasks and asks for confirmation, and the list of bulk changes.
 
 LISTED = 50  # bulk changes of the list
+MOST_COUNTS = 400  # pages that the script in the browser loads by itself, some ten seconds of work
 
 
 async def confirm(request: Request) -> Response:
@@ -202,7 +209,9 @@ async def confirm(request: Request) -> Response:
     check_may(visitor_of(request), BEGIN_BULK)
     wanted, verb = _search(request), checked_verb(request.query_params.get("verb", ""))
     count = await counted_meanwhile(request, asked_change(verb, wanted), wanted.before)
-    return page(request, "bulk_confirm.html", wanted=wanted, verb=str(verb), count=count)
+    return page(
+        request, "bulk_confirm.html", wanted=wanted, verb=verb, count=count, goes_on=_round(request, MOST_COUNTS)
+    )
 
 
 async def bulk(request: Request) -> Response:
