@@ -45,7 +45,7 @@ def running(
 ) -> Iterator[tuple[Cli, Program]]:
     """`supervisor start` on the embedded store, all workers ready; commands that find it. `before`: what runs it."""
     places = ("--runtime-dir", str(folder / "run"))
-    words = ["start", *options, *places, "--state-dir", str(folder / "state")]
+    words = ["start", *places, "--state-dir", str(folder / "state"), *options]
     process = _started(words, before, cwd=folder, env=clean(environ or {}), stdin=DEVNULL, stderr=PIPE, text=True)
     assert process.stderr is not None
     seen: list[str] = []

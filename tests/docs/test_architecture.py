@@ -129,8 +129,8 @@ def test_the_table_of_a_package_has_the_layers_of_its_contract(package: str) -> 
 
 
 def test_each_glossary_word_is_explained_once() -> None:
-    [table] = re.findall(r"^## Glossary\n\n\| word .*\n\|---.*\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
-    words = [row.strip("| ").split(" | ")[0] for row in table.splitlines()]
+    tables = re.findall(r"^\| word .*\n\|---.*\n((?:\|.*\n)+)", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    words = [row.strip("| ").split(" | ")[0] for table in tables for row in table.splitlines()]
     assert len(words) == len(set(words)) > 40
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from typing import Any
 import pytest
 
 from holdfast import Handlers, create_broker, read_result
+from holdfast.testing.broker import memory_broker
+from tests.testing.projects import run_tests
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -94,3 +97,24 @@ async def test_the_handlers_of_the_page_for_movers_run() -> None:
         records = {record.task_id: record async for record in broker.manager.wait_all([done, refused])}
     assert read_result(records[done].result).value == {"region": region, "copies": 1}
     assert records[refused].state == "rejected"
+
+
+@pytest.mark.anyio
+async def test_the_cheat_sheet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, submit, _ = blocks(ROOT / "docs/cheatsheet.md", "python")
+    (tmp_path / "agent.py").write_text(agent)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "agent", raising=False)
+    there: dict[str, Any] = {}
+    with memory_broker(import_module("agent").handlers):
+        await eval(compile(submit, "submit.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), there)
+    monkeypatch.delitem(sys.modules, "agent")
+    assert there["record"].value == 203
+
+
+def test_the_test_of_the_cheat_sheet_passes(tmp_path: Path) -> None:
+    agent, _, test = blocks(ROOT / "docs/cheatsheet.md", "python")
+    [settings] = blocks(ROOT / "docs/cheatsheet.md", "toml")
+    files = {"agent.py": agent, "supervisor.toml": settings, "test_agent.py": f"from agent import ship\n\n{test}"}
+    report = run_tests(tmp_path, files)
+    assert "1 passed" in report.out, report.out

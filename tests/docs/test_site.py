@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.tools.diagrams import BLOCK, with_pictures
+from docs.tools.diagrams import BLOCK, with_pictures, without_picture
 from docs.tools.site_check import problems
 from docs.tools.site_pages import lay_out
 
@@ -65,6 +65,11 @@ def test_a_diagram_that_was_drawn_is_a_picture() -> None:
     [drawn, *_] = BLOCK.findall((ROOT / "docs/concepts.md").read_text())
     assert "<picture>" in with_pictures(f"```mermaid\n{drawn}```")
     assert with_pictures("```mermaid\nflowchart TD\n```") == "```text\nflowchart TD\n```"
+
+
+def test_each_diagram_of_a_page_was_drawn() -> None:
+    undrawn = [page.name for page in ROOT.glob("docs/*.md") if without_picture(page.read_text())]
+    assert undrawn == [], "make diagrams"
 
 
 def test_pictures_of_the_site_name_no_other_host(pages: Path) -> None:

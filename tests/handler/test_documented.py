@@ -2,84 +2,51 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from holdfastd.cli.common.output import readable
-from tests.cli.commands import Answer, Cli, clean
 from tests.cli.conftest import running
+from tests.docs.walked_pages import blocks, commands, printed, save
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("handlers", "long-work", "running", "command-handlers")
-
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NAME = re.compile(r"^# (\w+\.(?:py|sh))$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Example:
     """A file, how it is started, and commands with what they print."""
 
-    name: str
     content: str
-    start: list[str]
-    commands: list[tuple[list[str], str]]
+    start: str
+    commands: list[tuple[str, str]]
+
+    @property
+    def name(self) -> str:
+        return next(line for line in self.content.splitlines() if line.endswith((".py", ".sh"))).removeprefix("# ")
 
 
 def examples() -> Iterator[Example]:
-    blocks = [block for page in PAGES for block in BLOCK.findall((DOCS / f"{page}.md").read_text())]
-    for (_, content), (kind, console) in zip(blocks[::2], blocks[1::2], strict=True):
+    told = [block for page in PAGES for block in blocks(page)]
+    for (_, content), (kind, console) in zip(told[::2], told[1::2], strict=True):
         assert kind == "console"
-        name = NAME.search(content)
-        assert name
-        (start, _), *commands = [_command(part) for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]]
-        yield Example(name[1], content, start[1:], commands)
-
-
-def _command(part: str) -> tuple[list[str], str]:
-    command, _, output = part.partition("\n")
-    return shlex.split(command), output
+        (start, _), *rest = commands(console)
+        yield Example(content, start, rest)
 
 
 @pytest.mark.parametrize("example", list(examples()), ids=lambda example: example.name)
 def test_an_example_answers_as_the_page_says(example: Example, short_path: Path) -> None:
-    file = short_path / example.name
-    file.write_text(example.content)
-    file.chmod(0o755)
-    assert example.start[0] == "start"
-    with running(short_path, *example.start[1:]) as (cli, _):
-        for words, output in example.commands:
-            assert _printed(cli, words) == output
+    save(short_path, example.content).chmod(0o755)
+    program, verb, *options = shlex.split(example.start)
+    assert (program, verb) == ("supervisor", "start")
+    with running(short_path, *options) as (cli, _):
+        for line, output in example.commands:
+            assert printed(cli, line) == output
 
 
 def test_the_pages_have_an_example_of_each_kind() -> None:
     names = [example.name for example in examples()]
     assert len({*names}) == len(names) >= 8  # each saves its own file
     assert {name.partition(".")[2] for name in names} == {"py", "sh"}
-
-
-def _printed(cli: Cli, words: list[str]) -> str:
-    """As it is told to people. A program is run in the folder of the supervisor, which it finds by itself."""
-    program, *words = words
-    if program == "python":
-        environ = clean({"HOLDFAST_RUNTIME_DIR": str(cli.folder / "run")})
-        return subprocess.check_output([sys.executable, *words], cwd=cli.folder, env=environ, text=True, timeout=60)
-    return "".join(_told(_run(cli, words))) if words[0] == "submit" else Cli(cli.folder, cli.options)(*words).out
-
-
-def _run(cli: Cli, words: list[str]) -> Answer:
-    answer = cli(*words)
-    assert answer.lines, answer.err
-    return answer
-
-
-def _told(answer: Answer) -> Iterator[str]:
-    for line in answer.lines:
-        yield f"{line['task_id']} {line['state']}: {line['reason'] or readable(line['result'])}\n"
