@@ -178,3 +178,23 @@ def test_chosen_tasks_are_canceled_only_after_a_question(chromium: Any, address:
         page.click("button[value=cancel]")
         assert questions == ["Cancel the selected tasks?"]
         assert page.url.endswith("/tasks")
+
+
+def test_filters_fold_on_a_phone_and_columns_are_chosen_without_scripts(chromium: Any, address: str) -> None:
+    with opened(chromium, address, java_script_enabled=False, **PHONE) as seen:
+        page = seen.page
+        page.goto("/tasks")
+        assert not page.is_visible("form.filter")
+        page.focus("#fold")
+        page.keyboard.press("Space")
+        assert page.is_visible("form.filter select[name=state]")
+        assert page.is_visible("text=hello 58"), "a row has the arguments of its task"
+        page.click("details.columns > summary")
+        page.uncheck("details.columns input[value=arguments]")
+        page.click("details.columns button")
+        assert "columns=handler" in page.url
+        assert not page.is_visible("text=hello 58")
+    with opened(chromium, address, java_script_enabled=False) as seen:
+        seen.page.goto("/tasks")
+        assert seen.page.is_visible("form.filter")
+        assert not seen.page.is_visible("label[for=fold]")

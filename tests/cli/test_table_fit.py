@@ -71,7 +71,7 @@ def test_a_list_fits_the_terminal_and_its_beginnings_are_taken(cli: Cli, no_colo
     table, _, note = re.sub(r"\x1b\[[\d;]*m", "", shown).partition(
         "supervisor: columns left out because the terminal is narrow: "
     )
-    assert note.startswith("reason, name, turn, ")
+    assert note.startswith("duration, reason, handler, wait, ")
     assert note.endswith("; --wide shows all\n")
     assert max(map(len, table.splitlines())) <= 40
     cut = [word for word in table.split() if word.endswith(CUT)]
@@ -80,4 +80,4 @@ def test_a_list_fits_the_terminal_and_its_beginnings_are_taken(cli: Cli, no_colo
     assert all(each in narrow.on_terminal("tasks", "list", "--wide").out for each in ids)
     piped = narrow("tasks", "list").out
     assert all(each in piped for each in ids)
-    assert "TURN" in piped
+    assert "REASON" in piped

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
+import click
 import pytest
 import redis
 
+from holdfastd.cli import command_table
+from holdfastd.cli.command_table import LazyCommand
+from holdfastd.documents.task_list import USUAL_COLUMNS
 from tests.cli.commands import Cli
 from tests.cli.stores import give_up_waiting
 
@@ -25,6 +30,47 @@ def test_list_shows_tasks_by_state_and_bounds_them(cli: Cli) -> None:
     assert len(cli("tasks", "list", "--limit", "1000", "--json").lines) == 251
     assert [task["task_id"] for task in cli("tasks", "list", "--state", "delayed", "--json").lines] == [later]
     assert len(cli("tasks", "list", "--limit", "3").out.splitlines()) == 4
+
+
+def test_a_list_has_arguments_in_brief_and_the_columns_that_are_asked_for(cli: Cli) -> None:
+    arguments = '{"customer": 41, "api_key": "sk-hidden"}'
+    assert cli("submit", "--name", "mail.send", "--data", arguments, "--task-id", "t").status == 0
+    head, row = cli("tasks", "ls").out.splitlines()
+    assert head.split() == [name.upper() for name in USUAL_COLUMNS]
+    assert "mail.send  customer=41, api_key=***  submitted" in row
+    chosen = cli("tasks", "list", "--columns", "task,crashes, arguments").out.splitlines()
+    assert [line.split(maxsplit=2) for line in chosen] == [
+        ["TASK", "CRASHES", "ARGUMENTS"],
+        ["t", "0", "customer=41, api_key=***"],
+    ]
+    wrong = cli("tasks", "list", "--columns", "colour")
+    assert (wrong.status, "the columns are task, handler, arguments" in wrong.err) == (2, True)
+
+
+def test_show_has_handler_and_arguments_and_no_envelope(cli: Cli) -> None:
+    arguments = '{"customer": 41, "api_key": "sk-hidden"}'
+    cli("submit", "--name", "mail.send", "--data", arguments, "--task-id", "t")
+    shown = cli("tasks", "show", "t").out
+    assert 'handler      mail.send\narguments    {"customer": 41, "api_key": "***"}\n' in shown
+    assert "operation" not in shown
+    assert cli("tasks", "show", "t", "--json").document["operation"]["operation"] == "run"
+    cli("submit", "two\nlines", "--task-id", "plain")
+    assert "arguments    two\n" in cli("tasks", "show", "plain").out
+
+
+def test_ls_is_another_name_of_list_in_every_group() -> None:
+    def groups(group: click.Group) -> Iterator[click.Group]:
+        for command in group.commands.values():
+            loaded = command.load() if isinstance(command, LazyCommand) else command
+            if isinstance(loaded, click.Group):
+                yield loaded
+                yield from groups(loaded)
+
+    listing = [each for each in groups(command_table.cli) if "list" in each.commands]
+    assert len(listing) > 5
+    for each in listing:
+        assert each.get_command(click.Context(each), "ls") is each.commands["list"]
+        assert "ls" not in each.commands
 
 
 def test_list_refuses_an_unknown_state(cli: Cli) -> None:

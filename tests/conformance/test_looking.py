@@ -8,7 +8,7 @@ from holdfast.core.acceptance import SubmitOptions
 from holdfast.core.delivery import Settle
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import State
-from holdfast.core.tasks import PlaceInLane, TaskRecord, Wanted
+from holdfast.core.tasks import PlaceInLane, TaskOutline, TaskRecord, Wanted
 from tests.conformance.stand import Stand
 from tests.lua.operations import submission
 
@@ -175,6 +175,19 @@ async def test_small_results_are_read_together(stand: Stand) -> None:
     assert await stand.store.small_results(ids, 50) == {"small": results["small"]}
     assert await stand.store.small_results(ids, 500) == results
     assert await stand.store.small_results([], 500) == {}
+
+
+async def test_the_outlines_of_tasks_are_read_together(stand: Stand) -> None:
+    await stand.register("a")
+    await stand.submit("ended", "open")
+    [delivery] = await stand.take("a", 1)
+    await stand.settle("a", delivery, Settle.COMPLETED, result=b'{"parts":[]}')
+    found = await stand.store.outlines(["ended", "open", "unknown"], 20)
+    assert found["ended"].operation == b'{"operation": "run",'
+    assert [line.split(" ")[1] for line in found["ended"].trail] == ["claimed", "settled"]
+    assert found["open"] == TaskOutline(b'{"operation": "run",')
+    assert found["unknown"] == TaskOutline()
+    assert await stand.store.outlines([], 20) == {}
 
 
 async def test_what_workers_publish_of_handlers_is_read_by_name(stand: Stand) -> None:

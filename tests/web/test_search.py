@@ -9,7 +9,10 @@ import pytest
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast_config import RedisSettings
+from holdfastd.documents.task_list import USUAL_COLUMNS
 from holdfastd.web.queue import found_tasks
+from tests.lua.operations import introduction
+from tests.web.handlers import working
 from tests.web.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -115,3 +118,80 @@ async def test_no_field_of_the_filter_becomes_markup(redis_settings: RedisSettin
             answer = await here.browser.get("/tasks", params={field: SCRIPT}, headers=HTML)
             assert SCRIPT not in answer.text, field
         assert await whole(here, f"/tasks?text={SCRIPT}") == ["t"]
+
+
+async def test_a_row_has_the_arguments_in_brief_without_secrets(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        kwargs = {"region": "asia", "api_key": "sk-hidden", "lines": [1, 2], "note": f"{SCRIPT} {'long ' * 2000}"}
+        await here.manager.run_task(name="invoice.make", kwargs=kwargs, task_id="named")
+        await here.manager.run_task("Summarize  the\nletter, token=abcd1234efgh " + "word " * 2000, task_id="plain")
+        await here.manager.run_task(data={"customer": 41}, task_id="data")
+        raw = (await here.browser.get("/tasks", headers=HTML)).text
+        assert SCRIPT not in raw
+        assert "sk-hidden" not in raw
+        assert "abcd1234efgh" not in raw
+        shown = unescape(raw)
+        assert "region=asia, api_key=***, lines=[2], note=<script>" in shown
+        assert "Summarize the letter, token=***" in shown
+        assert "customer=41" in shown
+        assert len(raw) < 30_000
+
+
+async def test_a_row_says_how_long_its_task_has_waited_and_run(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        await here.manager.run_task(name="broken", kwargs={"why": "x"}, task_id="t")
+        await here.manager.wait("t", 60)
+        shown = await here.page("/tasks")
+        assert re.search(r'data-name="wait">\d+(\.\d)?m?s<', shown)
+        assert re.search(r'data-name="duration">\d+(\.\d)?m?s<', shown)
+        assert 'href="/task?id=t#error"' in shown, "one click from the list to the traceback"
+        assert 'id="error"' in await here.page("/task?id=t")
+
+
+async def test_the_address_has_the_columns_and_forms_and_links_keep_them(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_tasks([TaskSpec(text="x") for n in range(60)])
+        heads = re.compile(r'<th scope="col"[^>]*>(\w+)</th>')
+        assert heads.findall(await here.page("/tasks")) == [name.capitalize() for name in USUAL_COLUMNS]
+        chosen = await here.page("/tasks?columns=task&columns=crashes&columns=lane&state=submitted")
+        assert heads.findall(chosen) == ["Task", "Crashes", "Lane"]
+        assert '<input type="hidden" name="columns" value="task,crashes,lane">' in chosen, "the form of the filter"
+        assert "/tasks?state=failed&newer=1d&columns=task%2Ccrashes%2Clane" in chosen
+        more = _MORE.search(chosen)
+        assert more
+        assert more[1].count("columns=") == 3
+        assert 'href="/task?id=' in await here.page("/tasks?columns=lane"), "each row leads to its task"
+        assert "no column 'colour'; the columns are task, handler" in await here.page("/tasks?columns=colour", 400)
+
+
+async def test_usual_filters_are_links_and_may_have_several_states(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("x", task_id="waits")
+        await here.manager.run_task("x", task_id="paused")
+        await here.manager.pause_task("paused")
+        links = dict(re.findall(r'<a href="(/tasks\?[^"]+)">([^<]+)</a>', await here.page("/tasks")))
+        [person] = [link for link, title in links.items() if title == "Waits for a person"]
+        assert await whole(here, person) == ["paused"]
+        assert 'aria-current="true">Waits for a person' in await here.page(person)
+        confirm = await here.page(f"/tasks/bulk?verb=cancel&{person.partition('?')[2]}")
+        assert 'name="state" value="input-required,auth-required,suspended"' in confirm
+        await here.change("/bulk/begin", verb="cancel", state="input-required,auth-required,suspended")
+        assert (await here.manager.wait("paused", 60)).state == "canceled"
+        assert (await here.manager.get_task("waits")).state == "submitted"
+
+
+async def test_running_tasks_come_with_the_longest_first(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.store.register(introduction("w"))
+        for number, name in enumerate(("b", "c", "a"), 1):
+            await here.manager.run_task("x", task_id=name)
+            [_] = (await here.store.pull("w", number, 1, [redis_settings.queue], [])).deliveries
+            await until_later(here)
+        assert await whole(here, "/tasks?state=working&longest=true") == ["b", "c", "a"]
+
+
+async def until_later(here: Site) -> None:
+    """Until the clock of the store has another millisecond."""
+    began = await here.store.clock_ms()
+    while await here.store.clock_ms() <= began:
+        pass

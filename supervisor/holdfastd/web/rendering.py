@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -196,6 +197,7 @@ def pretty(value: object) -> str:
 
 def query_with(query: Mapping[str, Any], **changed: object) -> str:
     """The query of a URL with changed values: `?state=failed&limit=50`. A value that is None or empty is left out."""
-    merged = {**query, **changed}
-    kept = {name: value for name, value in merged.items() if value not in (None, "")}
+    given = query.multi_items() if isinstance(query, QueryParams) else query.items()
+    pairs = [*((name, value) for name, value in given if name not in changed), *changed.items()]
+    kept = [(name, value) for name, value in pairs if value not in (None, "")]
     return f"?{urlencode(kept)}" if kept else "?"

@@ -191,6 +191,14 @@ class Page:
         return html_table(("task", "state", "handler", "lane", "runs", "reason"), rows) + more
 
 
+@dataclass(frozen=True, slots=True)
+class TaskOutline:
+    """The parts of a task that a list shows beside its record: the beginning of its operation, and its trail."""
+
+    operation: bytes = b""
+    trail: tuple[str, ...] = ()
+
+
 # The search for tasks by a text: which tasks match, and a quick test that lets the store skip most others.
 
 LONGEST_TEXT = 200  # characters that may be searched for

@@ -7,10 +7,21 @@ from functools import update_wrapper
 from typing import Any
 
 import click
+from rich_click import RichGroup
 from rich_click import command as command
 from rich_click import group as _rich_group
 
 from holdfastd.cli.common import Session
+
+ALIASES = {"ls": "list"}  # other names of subcommands, in each group that has them
+
+
+class AliasGroup(RichGroup):
+    """A group of commands that also knows the ALIASES of its commands."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, cmd_name) or super().get_command(ctx, ALIASES.get(cmd_name, ""))
+
 
 Function = Callable[..., Any]  # a function that becomes a command
 Decorator = Callable[[Function], Function]
@@ -95,7 +106,7 @@ def wide(command: Function) -> Function:
 def group(*name: str, **attributes: Any) -> Callable[[Function], click.Group]:
     """A decorator that makes a group of commands. The group takes --config and --runtime-dir, as its commands do, so
     each may stand before the verb."""
-    decorate: Callable[[Function], click.Group] = _rich_group(*name, **attributes)
+    decorate: Callable[[Function], click.Group] = _rich_group(*name, cls=AliasGroup, **attributes)
 
     def make(function: Function) -> click.Group:
         has_own = any(each.name == "config" for each in getattr(function, "__click_params__", ()))

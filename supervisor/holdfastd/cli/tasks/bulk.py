@@ -99,7 +99,7 @@ def carry_out(session: Session, act: Act[Any, BulkDocument], texts: Mapping[str,
     async def work(store: Store) -> tuple[BulkChange, int]:
         begun = list[BulkChange]()
         with anyio.CancelScope(shield=True):  # an interrupt waits until the change has begun
-            await operate_in(store, session, act, texts, shown=_redaction(session).query, begun=begun.append)
+            await operate_in(store, session, act, texts, shown=redaction_of(session).query, begun=begun.append)
         change = begun[0]
 
         async def stop_it() -> None:
@@ -167,13 +167,14 @@ async def _about(store: Store, change: BulkChange) -> int | None:
     return sum(known.get(state, 0) for state in change.wanted.states) or None
 
 
-def _redaction(session: Session) -> Redaction:
+def redaction_of(session: Session) -> Redaction:
+    """Hides the same values as the dashboard."""
     return Redaction.of(session.settings.web_redact)
 
 
 def _steps(session: Session, store: Store) -> BulkSteps:
     """The steps of a change. As in the web process, a text is not searched for in hidden values."""
-    return BulkSteps(store, SubmitRetries(attempts=1), _redaction(session).value)
+    return BulkSteps(store, SubmitRetries(attempts=1), redaction_of(session).value)
 
 
 COLUMNS = ("change", "verb", "filter", "state", "changed", "refused", "moved", "searched", "begun", "who", "from")

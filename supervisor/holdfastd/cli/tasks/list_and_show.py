@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -17,15 +16,24 @@ from holdfast.core.delivery import EmittedPart
 from holdfast.core.outcomes import ParentResult, read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
-from holdfast.core.words import duration
 from holdfast.exits import Exit
 from holdfast.why.document import parent_documents, parent_words
 from holdfastd.cli.common import Session, options, output, parameters, tables
-from holdfastd.cli.common.store_session import LONG_RETRIES, ask, given_of, manage
+from holdfastd.cli.common.store_session import (
+    LONG_RETRIES,
+    Store,
+    ask,
+    converse,
+    given_of,
+    manage,
+    manager_of,
+    retries_of,
+)
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
-from holdfastd.cli.tasks.bulk import bulk, filter_options
+from holdfastd.cli.tasks.bulk import bulk, filter_options, redaction_of
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
 from holdfastd.documents import printed_times, task_documents
+from holdfastd.documents.task_list import TASK_COLUMNS, Hide, TaskRow, call_of, chosen_columns, read_rows
 from holdfastd.operations.reading import read_texts
 
 # `supervisor tasks list`: its filters, and the pages it asks for.
@@ -34,10 +42,9 @@ PAGE = 100  # tasks read at once
 
 FIT = tables.TableFit(
     ids=("task",),
-    texts=("reason", "name"),
-    drop=("turn", "deliveries", "crashes", "attempts", "lane", "reason", "name", "age"),
+    texts=("arguments", "reason", "progress", "handler"),
+    drop=("wait", "runs", "lane", "age", "duration", "reason", "arguments", "handler"),
 )
-COLUMNS = ("task", "state", "lane", "age", "turn", "attempts", "deliveries", "crashes", "name", "reason")
 
 EXAMPLES = """Examples:
 
@@ -45,25 +52,29 @@ supervisor tasks list --state failed --newer 1h
 
 supervisor tasks list --lane high --name billing.send_statement --limit 20
 
-supervisor tasks list --state failed --text 'is not known'"""
+supervisor tasks list --state failed --text 'is not known'
+
+supervisor tasks list --state working --columns task,arguments,duration,worker"""
 
 
 @options.command("list", epilog=EXAMPLES)
 @filter_options(TaskListing)
 @parameters.limit_option(None, "Maximum number of tasks.")
 @click.option("--cursor", default="", help="Continue after an earlier list: the cursor that it printed.")
+@click.option("--columns", metavar="NAME,...", help=f"Columns of the table: {', '.join(TASK_COLUMNS)}.")
 @options.listing
-def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> None:
+def list_tasks(session: Session, /, limit: int, cursor: str, columns: str | None, **chosen: Any) -> None:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first.
 
-    --text ignores upper and lower case. The search runs in small steps, so that it does not hold up other users of the
-    store. With --json the command prints one document per line. If there are more tasks, it prints the cursor to
-    continue on standard error.
+    The table shows the arguments in brief, and *** for the values of secret fields. --text ignores upper and lower
+    case. The search runs in small steps, so that it does not hold up other users of the store. With --json the command
+    prints one document per line. If there are more tasks, it prints the cursor to continue on standard error.
     """
-    given = read_texts(given_of(chosen), TaskListing)
-    unreadable: list[str] = []
+    given, shown = read_texts(given_of(chosen), TaskListing), chosen_columns([columns or ""])
+    hide, unreadable = redaction_of(session).value, list[str]()
 
-    async def look(manager: TaskManager) -> tuple[list[TaskRecord], str]:
+    async def look(store: Store) -> tuple[list[TaskRecord], list[TaskRow], str]:
+        manager = manager_of(store, session.settings, retries_of(session.settings))
         tasks: list[TaskRecord] = []
         place = cursor
         while True:
@@ -73,23 +84,15 @@ def list_tasks(session: Session, /, limit: int, cursor: str, **chosen: Any) -> N
             unreadable.extend(page.unreadable)
             place = page.cursor
             if not place or len(tasks) >= limit:
-                return tasks, place
+                return tasks, [] if session.json else await read_rows(store, tasks, hide), place
 
-    tasks, more = manage(session, look)
-    now_ms = int(time.time() * 1000)
-    rows = (_cells(task, now_ms) for task in tasks)
-    tables.answer_lines(session, map(task_documents.listed, tasks), COLUMNS, rows, FIT)
+    tasks, rows, more = converse(session, look)
+    cells = ([column.cell(row) for column in shown] for row in rows)
+    tables.answer_lines(session, map(task_documents.listed, tasks), [each.name for each in shown], cells, FIT)
     if unreadable:
         output.note(f"records that cannot be read: {', '.join(unreadable)} (`supervisor tasks show ID` says why)")
     if more:
         output.note(f"there are more: --cursor {more}")
-
-
-def _cells(task: TaskRecord, now_ms: int) -> tuple[object, ...]:
-    age = duration((now_ms - task.created_ms) / 1000)
-    state = f"{task.state} (dead letter)" if task.dead else str(task.state)
-    counts = (task.turn, task.attempts, task.deliveries, task.crashes)
-    return (task.task_id, state, task.lane, age, *counts, task.name, task.reason)
 
 
 # `supervisor tasks follow`: the parts that a task emits, as they come.
@@ -184,7 +187,10 @@ for command in (list_tasks, follow, cancel, pause, resume, retry, remove, clean,
 @click.argument("task_id", type=TASK_ID)
 @options.reading
 def show(session: Session, /, task_id: str) -> None:
-    """Show one task in full: its counts, result, last error and trail."""
+    """Show one task in full: its handler and arguments, its counts, result, last error and trail.
+
+    The values of secret fields are shown as ***. --json prints everything, with the message as it was pushed.
+    """
     chosen = whole_id(session, task_id)
     task = manage(session, lambda manager: manager.get_task(chosen))
     show_task(session, task)
@@ -206,16 +212,19 @@ def show_task(session: Session, task: TaskRecord, /) -> None:
     if session.json:
         output.document(task_documents.whole(task) | {"parents": parent_documents(parents)})
     else:
-        describe(task, parents)
+        describe(task, parents, redaction_of(session).value)
 
 
-def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
-    for name, value in task_documents.whole(task).items():
-        if name not in {"trail", "error"} and value not in (None, "", False, []):
+def describe(task: TaskRecord, parents: Sequence[ParentResult], hide: Hide) -> None:
+    """Print a task for people. `hide` removes secrets from values."""
+    document = hide({**task_documents.whole(task), **_call(task)})
+    for name in ("task_id", "state", "handler", "arguments", *document):
+        value = document.pop(name, None)
+        if name not in {"trail", "error", "name"} and value not in (None, "", False, [], {}):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
     if parents:
         output.text(f"parents      {parent_words(parents)}")
-    for line in _failure(task):
+    for line in _failure(task, hide):
         output.text(line)
     output.text("trail")
     for entry in task.trail:
@@ -223,9 +232,17 @@ def describe(task: TaskRecord, parents: Sequence[ParentResult]) -> None:
         output.text(f"  {printed_times.moment(int(at)) if at.isdigit() else at}  {event}")
 
 
-def _failure(task: TaskRecord) -> list[str]:
+def _call(task: TaskRecord) -> dict[str, object]:
+    """The handler and its arguments. They stand for the operation, unless that is no readable call."""
+    call = call_of(task.operation)
+    if call is None:
+        return {"handler": task.name}
+    return {"handler": task.name, "arguments": call.kwargs or call.text or call.data, "operation": None}
+
+
+def _failure(task: TaskRecord, hide: Hide) -> list[str]:
     """The last error as lines: its traceback if there is one."""
-    error = read_result(task.result).error
+    error = hide(read_result(task.result).error)
     match error:
         case None:
             return []

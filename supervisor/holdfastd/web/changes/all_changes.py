@@ -17,6 +17,7 @@ from holdfast.client.bulk_steps import checked_verb
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownScheduleError, UnknownTaskError
+from holdfastd.documents.task_list import call_of
 from holdfastd.operations import (
     batches,
     dead,
@@ -38,7 +39,6 @@ from holdfastd.web.queue.found_tasks import bulk_work_of, filter_texts
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.schedule_form import spec_of
-from holdfastd.web.views.shown_task import call_of
 from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, read_json, typed_spec
 
 Fields = Mapping[str, str]
@@ -96,7 +96,7 @@ def change_of(
 
 async def _read_submission(access: QueueAccess, fields: Fields) -> submit_tasks.SubmitTasks:
     handler, original = await task_pages.handler_of(access, fields.get(HANDLER, "")), fields.get(ORIGINAL, "")
-    call = call_of(await access.manager.get_task(original)) if original else None
+    call = call_of((await access.manager.get_task(original)).operation) if original else None
     return submit_tasks.SubmitTasks([typed_spec(handler, fields, call, access.redaction)])
 
 

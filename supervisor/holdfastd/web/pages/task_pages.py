@@ -19,6 +19,15 @@ from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents import task_documents
+from holdfastd.documents.task_list import (
+    MOST_WORDS,
+    TASK_COLUMNS,
+    USUAL_COLUMNS,
+    TaskCall,
+    call_of,
+    chosen_columns,
+    read_rows,
+)
 from holdfastd.operations.errors import meaning_of
 from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import read_texts
@@ -28,7 +37,7 @@ from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filte
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views import shown_task
-from holdfastd.web.views.shown_task import MessageExchange, TaskCall, call_of, exchange
+from holdfastd.web.views.shown_task import MessageExchange, exchange
 from holdfastd.web.views.submission_form import FROM, SubmissionForm, edit_form, empty_form
 
 SHOWN = 100  # lines of the history that a page shows, unless the user asks for all
@@ -52,7 +61,7 @@ async def task(
         return page(request, "problem.html", 404, title="No such task", problem=str(unknown))
     is_whole = bool(request.query_params.get("all"))
     timeline = why["timeline"]
-    call, here = call_of(record), f"?id={quote(task_id, safe='')}"
+    call, here = call_of(record.operation), f"?id={quote(task_id, safe='')}"
     return page(
         request,
         "task.html",
@@ -74,17 +83,14 @@ async def task(
         is_over=record.state in TERMINAL,
         asks=record.state in ASKS,
         takes_messages=shown_task.takes_messages(record),
-        brief=_brief(access, call) if call else "",
+        brief=call.brief(access.redaction.value) if call else "",
+        most_words=MOST_WORDS,
         edited_from=str((call.metadata if call else {}).get(FROM) or ""),
         can_edit=call is not None,
         message_id=str(uuid4()),
         typed=typed or {},
         problem=str(error or ""),
     )
-
-
-def _brief(access: QueueAccess, call: TaskCall) -> str:
-    return shown_task.brief_of(access.redaction.value(call.kwargs), access.redaction.text(call.text))
 
 
 async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
@@ -107,6 +113,14 @@ async def _parts(access: QueueAccess, task_id: str) -> list[Any]:
 # Tasks: a list by state, lane, handler and time.
 
 PAGE = 50  # tasks
+MOST_RUNNING = 200  # tasks among which the page finds those that run longest
+USUAL_FILTERS = {
+    "Failed in 24 h": TaskSearch(state=[State.FAILED], newer="1d"),
+    "Running longest": TaskSearch(state=[State.WORKING], longest=True),
+    "Waits for a person": TaskSearch(state=[State.INPUT_REQUIRED, State.AUTH_REQUIRED, State.SUSPENDED]),
+    "Waits for a worker": TaskSearch(state=[State.SUBMITTED]),
+    "Waits for a time or tasks": TaskSearch(state=[State.DELAYED, State.WAITING]),
+}
 RECENT = 5  # newest bulk changes; the page shows those of them that run
 MOST_ROUNDS = 6  # pages that the script in the browser loads by itself, some 200 ms of work
 
@@ -115,18 +129,27 @@ async def tasks(request: Request) -> Response:
     access = queue_of(request)
     if task_id := request.query_params.get("task_id", "").strip():
         return RedirectResponse(f"/task?id={quote(task_id, safe='')}", 303)
-    wanted = _search(request)
-    found = await found_tasks(access, wanted, PAGE, wanted.cursor)
+    wanted, chosen = _search(request), request.query_params.getlist("columns")
+    columns = chosen_columns(["task", *chosen] if chosen else [])
+    found = await found_tasks(access, wanted, MOST_RUNNING if wanted.longest else PAGE, wanted.cursor)
+    rows = await read_rows(access.store, found.tasks, access.redaction.value)
+    if wanted.longest:
+        rows = sorted(rows, key=lambda row: -row.times["ran_ms"])[:PAGE]
     goes_on = _round(request, MOST_ROUNDS)
     return page(
         request,
         "tasks.html",
         wanted=wanted,
         found=found,
+        rows=rows,
+        columns=columns,
+        usual_columns=USUAL_COLUMNS,
+        all_columns=TASK_COLUMNS,
+        usual=USUAL_FILTERS,
         found_so_far=wanted.found + len(found.tasks),
         searched_so_far=wanted.searched + found.searched,
         of=await request.app.state.counts.looked_through(wanted),
-        goes_on=goes_on if len(found.tasks) < PAGE else None,
+        goes_on=goes_on if len(rows) < PAGE else None,
         states=[str(state) for state in State],
         verbs=[str(verb) for verb in BulkVerb],
         bulk=[each for each in await access.store.bulk_changes(RECENT) if each.state is BulkState.RUNNING],
@@ -142,7 +165,8 @@ def _round(request: Request, most: int) -> int | None:
 
 def _search(request: Request) -> TaskSearch:
     """The filter in the query of the page. Raises InvalidArgumentError."""
-    return read_texts(filter_texts(request.query_params, TaskSearch), TaskSearch)
+    fields = {**request.query_params, "state": ",".join(request.query_params.getlist("state"))}
+    return read_texts(filter_texts(fields, TaskSearch), TaskSearch)
 
 
 # The form that submits a task: for a handler (`/submit?name=…`), or with the values of a task (`/submit?task=…`).
@@ -186,7 +210,7 @@ async def edit_form_of(access: QueueAccess, original: str) -> SubmissionForm:
     """The form filled with the call of a task. Raises UnknownTaskError, and InvalidTaskError if the task's operation is
     not a readable run."""
     task = await access.manager.get_task(original)
-    call = call_of(task)
+    call = call_of(task.operation)
     if call is None:
         raise InvalidTaskError(f"the operation of task {original} cannot be edited: it is not a readable run")
     options = {"lane": task.lane, "max_attempts": str(task.max_attempts or "")}

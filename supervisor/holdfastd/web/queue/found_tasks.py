@@ -32,6 +32,7 @@ class TaskSearch(TaskFilter, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     found: Annotated[Number, Meta(description="Number of tasks that earlier answers found.")] = 0
     searched: Annotated[Number, Meta(description="Number of tasks that earlier answers searched.")] = 0
     cursor: Cursor = ""
+    longest: Annotated[bool, Meta(description="Of running tasks, those first that have run longest.")] = False
 
     @property
     def before(self) -> CountedTasks:
@@ -39,10 +40,10 @@ class TaskSearch(TaskFilter, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def filter_texts(fields: Mapping[str, str], kind: type[TaskFilter]) -> dict[str, object]:
-    """The fields of a form or a query that the filter `kind` has. A form has one state; the filter takes a list."""
+    """The fields of a form or a query that the filter `kind` has. The states are one text with commas."""
     names = {each.name for each in msgspec.structs.fields(kind)}
     given: dict[str, object] = {name: text.strip() for name, text in fields.items() if name in names and text.strip()}
-    return {**given, "state": [given["state"]]} if "state" in given else given
+    return {**given, "state": fields["state"].strip().split(",")} if "state" in given else given
 
 
 # One page of tasks. Calls of the store fill it until it has `limit` tasks, or LONGEST seconds have passed.

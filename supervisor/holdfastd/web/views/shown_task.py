@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 from holdfast.core import envelope
-from holdfast.core.messages import Part, text_of
+from holdfast.core.messages import Part
 from holdfast.core.outcomes import read_result
 from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.why.times import span
+from holdfastd.documents.task_list import LARGEST
 from holdfastd.operations.act import Act
 from holdfastd.operations.tasks import CANCEL_TASK, PAUSE_TASK, REMOVE_TASK, RESUME_TASK, RETRY_TASK
 
@@ -79,73 +79,6 @@ ACTIONS = (
     TaskAction(CANCEL_TASK, "Cancel", lambda task: _happens(TaskEvent.CANCELED, task), is_final=True),
     TaskAction(REMOVE_TASK, "Remove", lambda task: task.state in TERMINAL, is_final=True),
 )
-
-
-# The call of a handler in a task's operation. A user can edit the call and submit it again.
-
-LARGEST = 16 << 20  # bytes; a larger operation is not read
-
-
-@dataclass(frozen=True, slots=True)
-class TaskCall:
-    """The call of a handler. `name`: of the handler; empty for none. `text`, `data`: content of the message.
-    `left_out`: kinds of parts that a form cannot hold."""
-
-    name: str = ""
-    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
-    text: str = ""
-    data: Any = None
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-    context_id: str | None = None
-    left_out: tuple[str, ...] = ()
-
-
-def call_of(task: TaskRecord) -> TaskCall | None:
-    """The call of the task's present turn; None if its operation is not a readable run."""
-    run = envelope.kept_run(task.operation, LARGEST)
-    if run is None or not run.messages:
-        return None
-    parts = run.messages[-1]["parts"]
-    data = [each for each in parts if _is_data(each)]
-    named = run.name or ""
-    held = data[:1] if named or len(data) == 1 else []
-    left = [each for each in parts if each not in held and not isinstance(each.get("text"), str)]
-    return TaskCall(
-        name=named,
-        kwargs=run.kwargs,
-        text=text_of(parts),
-        data=None if named or not held else held[0]["data"],
-        metadata=run.metadata,
-        context_id=run.context_id,
-        left_out=tuple(dict.fromkeys(str(each.get("kind", "unknown"))[:40] for each in left)),
-    )
-
-
-MOST_BRIEF = 40  # characters of one argument
-
-
-def brief_of(kwargs: Mapping[str, Any], text: str) -> str:
-    """The arguments on one line: `region=asia, copies=3`. Without arguments, the beginning of the text."""
-    if not kwargs:
-        return " ".join(text[:200].split())
-    return ", ".join(f"{name}={_brief(value)}" for name, value in kwargs.items())
-
-
-def _brief(value: object) -> str:
-    match value:
-        case str():
-            words = value
-        case list():
-            words = f"[{len(cast('list[object]', value))}]"
-        case dict():
-            words = "{…}"
-        case _:
-            words = json.dumps(value)
-    return words if len(words) <= MOST_BRIEF else f"{words[: MOST_BRIEF - 1]}…"
-
-
-def _is_data(part: Part) -> bool:
-    return part.get("kind") == "data" and "data" in part
 
 
 # The messages of a task with the answers of its handler, turn by turn.

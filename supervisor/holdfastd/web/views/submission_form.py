@@ -13,8 +13,8 @@ from holdfast.core.identity import first_message_id
 from holdfast.core.published_handlers import PublishedHandler, flaws, resolved
 from holdfast.errors import InvalidTaskError
 from holdfast_config import durations
+from holdfastd.documents.task_list import TaskCall
 from holdfastd.web.queue.redaction import Redaction
-from holdfastd.web.views.shown_task import TaskCall
 
 # Fields for the arguments of a handler, made from the JSON schema that its workers publish.
 

@@ -11,7 +11,7 @@ from holdfast.core.acceptance import Submission
 from holdfast.core.counts import Obliterated
 from holdfast.core.steps import StepHead, read_head
 from holdfast.core.task_states import TERMINAL, State
-from holdfast.core.tasks import Page, RetryAnswer, TaskIds, TaskObstacle, TaskRecord, TextSearch, Wanted
+from holdfast.core.tasks import Page, RetryAnswer, TaskIds, TaskObstacle, TaskOutline, TaskRecord, TextSearch, Wanted
 from holdfast.errors import InvalidTaskError, StoreRefusedError
 from holdfast.store.ledger import kept_settings
 from holdfast.store.ledger.replicate import LedgerPart, RebuildingError, followed
@@ -79,6 +79,15 @@ class LedgerTasks(LedgerPart, RedisTasks):
                 if not cursor or len(found) == limit:
                     break
         return Page(tuple(found), cursor, searched=searched)
+
+    async def outlines(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, TaskOutline]:
+        found = await super().outlines(task_ids, most_bytes)
+        gone = [task_id for task_id, outline in found.items() if outline == TaskOutline()]
+        if not gone:
+            return found
+        async with self.database.transaction() as sql:
+            dumps = await tasks.these(sql, self._keys.queue, gone)
+        return found | {each.task_id: _outline(each, most_bytes) for each in dumps}
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
         """Ids of tasks; the first page includes those that only the ledger remembers."""
@@ -221,6 +230,10 @@ def record(dump: Dump, *, payloads: bool) -> TaskRecord:
     return decode.task_record(
         dump.task_id, [flat, int(bool(dump.dead)), len(dump.pending), list(dump.trail), *content, parents]
     )
+
+
+def _outline(dump: Dump, most_bytes: int) -> TaskOutline:
+    return decode.outline(dump.operation[:most_bytes], dump.trail)
 
 
 def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:

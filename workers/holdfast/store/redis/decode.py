@@ -14,7 +14,7 @@ from holdfast.core.lanes import UnreadableEntry
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.plain_json import shown
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Page, TaskRecord, TextSearch
+from holdfast.core.tasks import Page, TaskOutline, TaskRecord, TextSearch
 from holdfast.core.trail import TOLD_TOGETHER
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import InvalidTaskError, UnreadableRecordError
@@ -77,7 +77,7 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         result=result or None,
         checkpoint=checkpoint or None,
         pending=pending,
-        trail=tuple(line.decode(errors="replace") for line in trail),
+        trail=_lines(trail),
         max_attempts=number("max_attempts") or None,
         retry_of=fields.get("retry_of", ""),
         retried_as=fields.get("retried_as", ""),
@@ -89,6 +89,14 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         batch=fields.get("batch", "").rpartition(" ")[2],
         is_callback=fields.get("batch", "").startswith("0 "),
     )
+
+
+def outline(operation: bytes, trail: Sequence[bytes]) -> TaskOutline:
+    return TaskOutline(operation, _lines(trail))
+
+
+def _lines(trail: Sequence[bytes]) -> tuple[str, ...]:
+    return tuple(line.decode(errors="replace") for line in trail)
 
 
 def known_word(words: Mapping[str, T], task_id: str, answer: bytes) -> T:

@@ -18,6 +18,7 @@ from holdfast.core.tasks import (
     RetryAnswer,
     TaskIds,
     TaskObstacle,
+    TaskOutline,
     TaskRecord,
     TextSearch,
     Wanted,
@@ -130,6 +131,13 @@ class RedisTasks(RedisPart):
             return {}
         found = await self._run("small_results", most_bytes, *task_ids)
         return {task_id: result for task_id, result in zip(task_ids, found, strict=True) if result}
+
+    async def outlines(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, TaskOutline]:
+        """The outlines of these tasks, at most a hundred, by their ids; of each operation the first `most_bytes`."""
+        if not task_ids:
+            return {}
+        found = await self._run("outlines", most_bytes, *task_ids)
+        return {task_id: decode.outline(*each) for task_id, each in zip(task_ids, found, strict=True)}
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
         """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now. `change`: the bulk
