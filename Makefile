@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-merged bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures dashboard-pictures chaos clean
+.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-merged bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures top-pictures dashboard-pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -87,7 +87,11 @@ test-deb: deb ## that package installed, upgraded and removed on a throw-away ma
 picture: .venv/installed ## the picture of the README
 	@$(BIN)/python -m holdfastd.demo.picture docs/demo.svg
 
-pictures: .venv/developing ## the pictures of `supervisor top`, from a pool under load: takes a minute and a half
+pictures: .venv/developing ## each page of the dashboard in five states, three sizes, light and dark: build/pictures; STATES='empty wrong' chooses
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright pillow
+	@$(BIN)/python -m bench.demo_pictures build/pictures $(STATES)
+
+top-pictures: .venv/developing ## the pictures of `supervisor top`, from a pool under load: takes a minute and a half
 	@$(BIN)/python -m bench.pictures docs/pictures
 
 dashboard-pictures: .venv/developing ## the pictures of the dashboard, from a pool under load, with Debian's Chromium: takes two minutes

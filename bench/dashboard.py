@@ -66,10 +66,10 @@ class Visitor:
 
 
 @contextmanager
-def dashboard(url: str, place: Path) -> Generator[tuple[str, int]]:
+def dashboard(url: str, place: Path, *flags: str) -> Generator[tuple[str, int]]:
     """Its address and its process id."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(place), "HOLDFAST_WEB_TOKEN": TOKEN}
-    command = [str(SUPERVISOR), "web", "127.0.0.1:0", "--redis-url", url]
+    command = [str(SUPERVISOR), "web", "127.0.0.1:0", "--redis-url", url, *flags]
     process = subprocess.Popen(command, cwd=place, env=environ, stderr=subprocess.PIPE, text=True)
     assert process.stderr
     try:

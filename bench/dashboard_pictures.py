@@ -13,7 +13,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light", "is_mobile": True, "has_touch": True},
 }
-TALLEST = {"light": 1100, "dark": 1100, "phone": 1400}  # pixels of a picture
+TALLEST, TALLEST_NARROW, WIDE = 1100, 1400, 600  # pixels of a picture: its height, and its least width to be wide
 PAGES = {
     "overview": "/",
     "lanes": "/lanes",
@@ -109,46 +109,50 @@ async def pictures(running: Pool, to: Path, wanted: Sequence[str]) -> None:
             await shop_queue.change(client)
             await manager.run_task("Friday", task_id=shop_queue.BOOKED)
             await anyio.sleep(WARM / 2)
+            pages = {name: path for name, path in PAGES.items() if not wanted or name in wanted}
             browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
             for look, options in LOOKS.items():
-                await taken(browser, base, look, options, names, to, wanted)
+                await taken(browser, base, options, names, pages, lambda page, look=look: to / f"{page}-{look}.webp")
             await browser.close()
 
 
 async def taken(
     browser: Browser,
     base: str,
-    look: str,
     options: dict[str, Any],
     names: list[list[str]],
-    to: Path,
-    wanted: Sequence[str],
+    pages: Mapping[str, str],
+    file: Callable[[str], Path],
 ) -> None:
+    """Log in and write a picture of each page to its file. `names`: texts of this machine, and what stands for each."""
     context = await browser.new_context(base_url=base, timezone_id="Europe/Berlin", locale="en-GB", **options)
     page = await context.new_page()
     await page.goto("/login")
-    await write(page, to / f"login-{look}.webp", look)
+    await write(page, file("login"))
     await page.fill("input[name=name]", "ada")
     await page.fill("input[name=password]", PASSWORD)
     await page.click("form.login button")
     await page.wait_for_selector("main h1")
-    for name, path in PAGES.items():
-        if not wanted or name in wanted:
-            answer = await page.goto(path)
-            if answer is None or not answer.ok:
-                print(f"{path}: {answer and answer.status}")
-            await page.wait_for_timeout(300)
-            await page.evaluate(HIDE, names)
-            await write(page, to / f"{name}-{look}.webp", look)
+    for name, path in pages.items():
+        answer = await page.goto(path)
+        if answer is None or not answer.ok:
+            print(f"{path}: {answer and answer.status}")
+        await page.wait_for_timeout(300)
+        await page.evaluate(HIDE, names)
+        await write(page, file(name))
     await context.close()
 
 
-async def write(page: Page, file: Path, look: str) -> None:
-    """The page down to a bound, in few colours."""
+async def write(page: Page, file: Path) -> None:
+    """The page down to a bound. A WebP picture has few colours, for a small file."""
     width, height = await page.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
-    clip: Any = {"x": 0, "y": 0, "width": width, "height": min(height, TALLEST[look])}
-    taken = Image.open(io.BytesIO(await page.screenshot(full_page=True, clip=clip))).convert("RGB")
-    _in_few_colours(taken).save(file, "webp", lossless=True, method=6)
+    clip: Any = {"x": 0, "y": 0, "width": width, "height": min(height, TALLEST_NARROW if width < WIDE else TALLEST)}
+    png = await page.screenshot(full_page=True, clip=clip)
+    taken = Image.open(io.BytesIO(png)).convert("RGB")
+    if file.suffix == ".webp":
+        _in_few_colours(taken).save(file, lossless=True, method=6)
+    else:
+        taken.save(file)
 
 
 def _in_few_colours(picture: Image.Image) -> Image.Image:
