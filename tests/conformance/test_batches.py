@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.batches import BatchCounts, BatchState, DeliveredBatch
+from holdfast.core.batches import NO_BATCH, BatchCounts, BatchState, DeliveredBatch
 from holdfast.errors import (
     BatchClosedError,
     BatchConflictError,
@@ -31,7 +31,7 @@ async def handle(messages: Messages, task: Task) -> str:
     text = str(messages[-1]["content"])
     if text == "bad":
         raise ValueError(text)
-    return repr(task.batch.counts) if task.batch and task.batch.is_callback else text
+    return repr(task.batch.counts) if task.batch.is_callback else text
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ async def test_a_task_is_told_its_batch(manager: TaskManager, shop: Shop) -> Non
     await manager.run_tasks(specs("a", "b"), batch="b1")
     await manager.run_task("alone")
     found = [Task(delivery).batch for delivery in await shop.take()]
-    assert found == [DeliveredBatch("b1", 1), DeliveredBatch("b1", 2), None]
+    assert found == [DeliveredBatch("b1", 1), DeliveredBatch("b1", 2), NO_BATCH]
     assert (await manager.get_task("b1.2")).batch == "b1"
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, assert_type
 
-from holdfast import Handlers, ParentValues, Task, TaskSpec, chain, create_broker, gather
+from holdfast import Handlers, ParentValues, Task, TaskManager, TaskSpec, chain, create_broker, gather
 from holdfast.client.flow import SyncTaskHandle, TaskHandle
 from holdfast.core.delivery import EmittedPart
 
@@ -69,14 +69,28 @@ def of_parents_with_task(task: Task, counts: ParentValues[int], unit: str = "") 
 
 async def flows() -> None:
     assert_type(await chain(plain.bind("eu"), sync.bind("eu"), of_parents.bind("words")), TaskHandle[float])
-    chain(plain.bind("eu"), of_parents.bind())  # wrong
-    chain(plain.bind("eu"), of_parents.bind(7))  # wrong
-    chain(plain.bind("eu"), of_parents("words"))  # wrong
-    chain(plain.bind("eu"), of_parents.bind("words"), keey="k")  # wrong
+    chain(sync.bind("eu"), of_parents.bind())  # wrong
+    chain(sync.bind("eu"), of_parents.bind(7))  # wrong
+    chain(sync.bind("eu"), of_parents("words"))  # wrong
+    chain(sync.bind("eu"), of_parents.bind("words"), keey="k")  # wrong
+
+    chain(plain.bind("eu"), of_parents.bind("words"))  # wrong
+    chain(sync.bind("eu"), plain.bind("eu"), of_parents.bind("words"))  # wrong
+    chain(sync.bind("eu"), TaskSpec(text="eu"), plain.bind("eu"), of_parents.bind("words"))  # wrong
+    chain(plain.bind("eu"), of_parents_with_task.bind("words"))  # wrong
+    chain(gather([plain.bind("eu"), plain.bind("us")]), of_parents.bind("words"))  # wrong
+    gather([plain.bind("eu"), plain.bind("us")], then=of_parents.bind("words"))  # wrong
+    chain(plain.bind("eu"), gather([sync.bind("eu")], then=of_parents.bind("words")), with_task.bind("eu"))
+    assert_type(await chain(TaskSpec(text="eu"), of_parents.bind("words")), TaskHandle[float])
+    assert_type(await chain(sync.bind("eu"), TaskSpec(text="us"), of_parents.bind("words")), TaskHandle[float])
+    assert_type(await chain(sync.bind("eu"), of_parents_with_task.bind(), of_parents.bind("")), TaskHandle[float])
+    assert_type(await chain(sync.bind("eu"), TaskSpec(text="us")), TaskHandle[Any])
+    assert_type(await chain(*[sync.bind("eu"), sync.bind("us")]), Any)
 
     counted = gather([sync.bind("eu"), sync.bind("us")], then=of_parents.bind("words"), key="counted")
     assert_type(await counted, TaskHandle[float])
     assert_type(await chain(plain.bind("eu"), counted), TaskHandle[float])
+    assert_type(await chain(counted.submit, counted), TaskHandle[float])  # wrong
     assert_type(counted.submit_sync(), SyncTaskHandle[float])
     assert_type(await gather(sync.bind(region) for region in ["eu", "us"]), list[TaskHandle[int]])
     assert_type(await gather([sync.bind("eu"), TaskSpec(text="us")], then=TaskSpec(text="both")), TaskHandle[Any])
@@ -111,6 +125,17 @@ async def with_all(task: Task, pool: Pool, model: Model, *, copies: int) -> Asyn
 @stocked.register("with none")
 async def with_none(region: str) -> bytes:
     return region.encode()
+
+
+handlers.schedule("nightly", cron="0 2 * * *", name="plain", kwargs={"region": "eu"})
+handlers.schedule("nightly", crom="0 2 * * *", name="plain")  # wrong
+handlers.schedule("nightly", cron=2, name="plain")  # wrong
+
+
+async def counted_ends(task: Task, manager: TaskManager) -> None:
+    assert_type(task.batch.counts.failed, int)
+    await manager.schedules.upsert("nightly", every="5m", text="hello")
+    await manager.schedules.upsert("nightly", evry="5m")  # wrong
 
 
 async def submit(task: Task, known: dict[str, str]) -> None:

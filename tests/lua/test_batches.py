@@ -12,7 +12,7 @@ import pytest
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted, BatchPlace, Receipt, Submission, SubmitOptions
-from holdfast.core.batches import BatchCounts, BatchState, DeliveredBatch
+from holdfast.core.batches import NO_BATCH, BatchCounts, BatchState, DeliveredBatch
 from holdfast.core.delivery import Settle
 from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import UnreadableRecordError
@@ -311,12 +311,11 @@ async def test_a_task_is_given_its_batch_and_the_callback_the_counts(space: Name
     await whole(space)
     await space.submit("other")
     given = {one.task_id: one.batch for one in await space.take("a", 3)}
-    assert given == {"t1": DeliveredBatch("b", 1), "t2": DeliveredBatch("b", 2), "other": None}
+    assert given == {"t1": DeliveredBatch("b", 1), "t2": DeliveredBatch("b", 2), "other": NO_BATCH}
     for task_id in ("t1", "t2"):
         await space.store.cancel(task_id, "asked")
     [last] = await space.take("a", 1)
     assert last.batch == DeliveredBatch("b", 0, BatchCounts(total=2, canceled=2))
-    assert last.batch is not None
     assert last.batch.is_callback
 
 

@@ -164,7 +164,7 @@ async def _replaced(world: World, task_id: str, before: TaskRecord | None) -> No
 async def begun(world: World, deliveries: Sequence[Delivery]) -> None:
     """Nobody begins before its parents have ended, nor with one that has failed it, nor after its time."""
     for delivery in deliveries:
-        if delivery.batch and delivery.batch.is_callback and ".r" not in delivery.task_id:
+        if delivery.batch.is_callback and ".r" not in delivery.task_id:
             world.seen["callbacks"] += 1
             counts = delivery.batch.counts
             world.require(counts is not None, f"{delivery.task_id} is a callback and was given no counts")

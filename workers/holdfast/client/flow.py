@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 
@@ -22,11 +22,22 @@ from holdfast.errors import InvalidTaskError
 R_co = TypeVar("R_co", covariant=True)
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    V_co = TypeVarWithDefault("V_co", covariant=True, default=Any)
+    N_contra = TypeVarWithDefault("N_contra", contravariant=True, default=Any)
+else:
+    V_co = TypeVar("V_co", covariant=True)
+    N_contra = TypeVar("N_contra", contravariant=True)
 
 
-class Flow(FlowTasks, Generic[T_co, S_co]):
+class Flow(FlowTasks, Generic[T_co, S_co, V_co, N_contra]):
     """Tasks that are submitted together, parents before children. `await flow` submits it, and returns the handle of
     its last task, or a list of handles (`gather` without `then`). Awaiting it again submits no new tasks.
+
+    For type checkers: `V_co` is the type that its last tasks return, and `N_contra` that of the ParentValues that its
+    first tasks take (`object`: they take none). `chain` and `gather` check that they fit.
     """
 
     def __await__(self) -> Generator[Any, None, T_co]:
@@ -51,7 +62,7 @@ class Flow(FlowTasks, Generic[T_co, S_co]):
         return [TaskHandle(ids[place], manager, self.nodes[place].read) for place in self.ends]
 
 
-class BoundTask(Flow["TaskHandle[R_co]", "SyncTaskHandle[R_co]"], Generic[R_co]):
+class BoundTask(Flow["TaskHandle[R_co]", "SyncTaskHandle[R_co]", R_co, N_contra], Generic[R_co, N_contra]):
     """A task with its arguments; it is also a flow of one task."""
 
     def __init__(self, spec: TaskSpec, read: Read | None = None) -> None:
@@ -71,15 +82,70 @@ T = TypeVar("T")
 S = TypeVar("S")
 R = TypeVar("R")
 
-Part: TypeAlias = Flow[Any, Any] | TaskSpec
+Part: TypeAlias = Flow[Any, Any, Any, Any] | TaskSpec
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+N = TypeVar("N")
+
+
+# The values that a part returns must fit the ParentValues of the next part. A TaskSpec fits everywhere. After the
+# fourth part type checkers look no further.
 
 
 @overload
-def chain(*parts: *tuple[*tuple[Part, ...], Flow[T, S]], key: str | None = None) -> Flow[T, S]: ...
+def chain(a: Flow[T, S, B, N], /, *, key: str | None = None) -> Flow[T, S, B, N]: ...
 
 
 @overload
-def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]: ...
+def chain(
+    a: Flow[Any, Any, A, N] | TaskSpec, b: Flow[T, S, B, A], /, *, key: str | None = None
+) -> Flow[T, S, B, N]: ...
+
+
+@overload
+def chain(
+    a: Flow[Any, Any, A, N] | TaskSpec,
+    b: Flow[Any, Any, B, A] | TaskSpec,
+    c: Flow[T, S, C, B],
+    /,
+    *,
+    key: str | None = None,
+) -> Flow[T, S, C, N]: ...
+
+
+@overload
+def chain(
+    a: Flow[Any, Any, A, N] | TaskSpec,
+    b: Flow[Any, Any, B, A] | TaskSpec,
+    c: Flow[Any, Any, C, B] | TaskSpec,
+    d: Flow[T, S, D, C],
+    /,
+    *,
+    key: str | None = None,
+) -> Flow[T, S, D, N]: ...
+
+
+@overload
+def chain(
+    a: Flow[Any, Any, A, N] | TaskSpec,
+    b: Flow[Any, Any, B, A] | TaskSpec,
+    c: Flow[Any, Any, C, B] | TaskSpec,
+    d: Flow[Any, Any, Any, C] | TaskSpec,
+    e: Part,
+    /,
+    *rest: Part,
+    key: str | None = None,
+) -> Flow[Any, Any, Any, N]: ...
+
+
+@overload
+def chain(
+    *parts: *tuple[*tuple[Flow[Any, Any, Any, object] | TaskSpec, ...], TaskSpec], key: str | None = None
+) -> Flow[TaskHandle[Any], SyncTaskHandle[Any]]: ...
 
 
 def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]:  # type: ignore[misc]  # mypy fits no unpacked tuple
@@ -96,7 +162,9 @@ def chain(*parts: Part, key: str | None = None) -> Flow[Any, Any]:  # type: igno
 
 
 @overload
-def gather(parts: Iterable[Part], *, then: Flow[T, S], key: str | None = None) -> Flow[T, S]: ...
+def gather(
+    parts: Iterable[Flow[Any, Any, A, N] | TaskSpec], *, then: Flow[T, S, B, A], key: str | None = None
+) -> Flow[T, S, B, N]: ...
 
 
 @overload
@@ -107,8 +175,8 @@ def gather(
 
 @overload
 def gather(
-    parts: Iterable[Flow[TaskHandle[R], SyncTaskHandle[R]]], *, key: str | None = None
-) -> Flow[list[TaskHandle[R]], list[SyncTaskHandle[R]]]: ...
+    parts: Iterable[Flow[TaskHandle[R], SyncTaskHandle[R], R, N]], *, key: str | None = None
+) -> Flow[list[TaskHandle[R]], list[SyncTaskHandle[R]], R, N]: ...
 
 
 @overload
@@ -155,7 +223,7 @@ def _flow_of(part: object) -> Flow[Any, Any]:
     if not isinstance(part, TaskSpec):
         raise InvalidTaskError(f"{shown(part)}: a task of handler.bind(), a TaskSpec or a flow is expected")
     check(part)
-    return BoundTask[Any](part)
+    return BoundTask[Any, Any](part)
 
 
 def _flow(nodes: Sequence[Node], ends: Sequence[int], key: str | None, *, is_single: bool) -> Flow[Any, Any]:

@@ -28,6 +28,7 @@ from holdfast.client.schedule_definition import (
 )
 from holdfast.client.schedule_fire import ScheduleFirer, resume
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.task_spec import keywords_after_one
 from holdfast.core import schedule_records
 from holdfast.core.cadence.moments import local
 from holdfast.core.plain_json import shown
@@ -59,6 +60,7 @@ class Schedules:
         self._firing = ScheduleFirer(store, queue, max_bytes)
         self._call = (retries or SubmitRetries()).call
 
+    @keywords_after_one(ScheduleSpec)
     async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
         """Set this schedule, with the arguments of ScheduleSpec. Returns the moment of its next fire; None if there is
         none. The same spec set again changes nothing: a paused schedule stays paused, and an ended one stays ended.

@@ -69,15 +69,22 @@ def batch_counts(counts: Sequence[int]) -> BatchCounts:
 @dataclass(frozen=True, slots=True)
 class DeliveredBatch:
     """The batch of a task that was handed to a worker. `place`: the task's place, from 1; 0 for the callback. `counts`:
-    for the callback, the counts of its batch at this moment."""
+    for the callback, the counts of its batch at this moment; for other tasks all are 0. A task in no batch has the
+    batch NO_BATCH, which is false."""
 
     id: str
     place: int
-    counts: BatchCounts | None = None
+    counts: BatchCounts = BatchCounts()
+
+    def __bool__(self) -> bool:
+        return self.id != ""
 
     @property
     def is_callback(self) -> bool:
-        return self.place == 0
+        return self.id != "" and self.place == 0
+
+
+NO_BATCH = DeliveredBatch("", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from holdfast.core.batches import DeliveredBatch
+from holdfast.core.batches import NO_BATCH, DeliveredBatch
 from holdfast.core.task_states import State
 
 SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slots; False if it cannot be sent any more
@@ -45,7 +45,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     run: int = 1
     is_child: bool = False
     has_steps: bool = False
-    batch: DeliveredBatch | None = None
+    batch: DeliveredBatch = NO_BATCH
 
     @property
     def incarnation(self) -> str | None:

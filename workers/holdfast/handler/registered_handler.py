@@ -13,7 +13,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from holdfast.client.arguments import check, check_list
 from holdfast.client.flow import BoundTask, SyncTaskHandle, TaskHandle
@@ -30,15 +30,22 @@ Answered = TypeVar("Answered")
 P = ParamSpec("P")
 R = TypeVar("R")
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    N_contra = TypeVarWithDefault("N_contra", contravariant=True, default=object)
+else:
+    N_contra = TypeVar("N_contra", contravariant=True)
+
 OF_ONE_TASK = frozenset({"task_id", "message_id", "key"})  # options that two tasks cannot share
 OF_SCHEDULED = frozenset(  # options of a task that schedules know, too
     {"lane", "max_attempts", "timeout", "metadata", "expires", "unique", "unique_for", "concurrency_key", "webhook"}
 )
 
 
-class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
+class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R, N_contra]):
     """A handler with a name: the function `Called -> Answered`. Its tasks take the arguments `P` and return a value of
-    type `R`.
+    type `R`. Its ParentValues are of the type `N_contra`, or it has none (`object`).
 
     Tasks are submitted by the manager in scope: see `holdfast.client.manager_in_scope`.
     """
@@ -48,7 +55,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         name: str,
         handler: Callable[[], HandlerFunction],
         options: Mapping[str, Any] | None = None,
-        registered: RegisteredHandler[..., Any, ..., Any] | None = None,
+        registered: RegisteredHandler[..., Any, ..., Any, Any] | None = None,
     ) -> None:
         """Make a handler. `handler` returns the present function of this name: a lifespan that is registered later
         changes it. `registered`: the handler without options; None if this is that handler."""
@@ -73,7 +80,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         return self.function.__qualname__ if self._registered is self else (_with, (self._registered, self._options))
 
     @keywords_of(TaskOptions)
-    def options(self, **options: Any) -> RegisteredHandler[Called, Answered, P, R]:
+    def options(self, **options: Any) -> RegisteredHandler[Called, Answered, P, R, N_contra]:
         """A copy of this handler that submits with these options (fields of TaskSpec) in addition to its own. Raises
         InvalidTaskError."""
         _check_names(options)
@@ -90,7 +97,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
         options: dict[str, Any] = {**self._options, "lane": lane}
         return TaskSpec(name=self.name, kwargs=arguments, **options)
 
-    def bind(self, *args: P.args, **kwargs: P.kwargs) -> BoundTask[R]:
+    def bind(self, *args: P.args, **kwargs: P.kwargs) -> BoundTask[R, N_contra]:
         """A task with these arguments, checked, for `chain` and `gather`. Raises InvalidTaskError."""
         return BoundTask(self.spec(*args, **kwargs), returned_by(self.function))
 
@@ -176,7 +183,9 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R]):
 class ScheduledHandler(Generic[P]):
     """A handler and the moments at which it is to run."""
 
-    def __init__(self, handler: RegisteredHandler[..., Any, P, Any], schedule_id: str, moments: dict[str, Any]) -> None:
+    def __init__(
+        self, handler: RegisteredHandler[..., Any, P, Any, Any], schedule_id: str, moments: dict[str, Any]
+    ) -> None:
         self.schedule_id = schedule_id
         self._handler, self._moments = handler, moments
 
@@ -194,8 +203,8 @@ class ScheduledHandler(Generic[P]):
 
 
 def _with(
-    handler: RegisteredHandler[Called, Answered, P, R], options: Mapping[str, Any]
-) -> RegisteredHandler[Called, Answered, P, R]:
+    handler: RegisteredHandler[Called, Answered, P, R, N_contra], options: Mapping[str, Any]
+) -> RegisteredHandler[Called, Answered, P, R, N_contra]:
     """The handler with these options; pickle calls this."""
     return handler.options(**options)
 

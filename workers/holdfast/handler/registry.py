@@ -21,7 +21,7 @@ from msgspec import structs
 
 from holdfast.client.arguments import check
 from holdfast.client.schedule_definition import ScheduleSpec
-from holdfast.client.task_spec import TaskSpec
+from holdfast.client.task_spec import TaskSpec, keywords_after_one
 from holdfast.core.plain_json import shown
 from holdfast.errors import HandlerError, InvalidScheduleError, InvalidTaskError
 from holdfast.handler.decorator import HandlerDecorator, L, M
@@ -80,7 +80,7 @@ class Handlers(Generic[L, M]):
         options = HandlerOptions(max_attempts, timeout, concurrency, lane, thread)
         options.check(f"the handler {name!a}")
 
-        def keep(function: Callable[..., Any]) -> RegisteredHandler[..., Any, ..., Any]:
+        def keep(function: Callable[..., Any]) -> RegisteredHandler[..., Any, ..., Any, Any]:
             self._named[name] = callee(
                 function, f"the handler {name!a}", named=True, options=options, types=self._types
             )
@@ -88,6 +88,7 @@ class Handlers(Generic[L, M]):
 
         return cast("HandlerDecorator[L, M]", keep)
 
+    @keywords_after_one(ScheduleSpec)
     def schedule(self, schedule_id: str, /, **spec: Any) -> None:
         """Define a schedule of this application, with the arguments of ScheduleSpec. The application's workers declare
         it.

@@ -132,9 +132,9 @@ class Task:
         return self._delivery.attempts
 
     @property
-    def batch(self) -> DeliveredBatch | None:
+    def batch(self) -> DeliveredBatch:
         """The batch of the task (`id`, `place`). The callback of a batch also has `counts`, the numbers of the batch's
-        tasks by their end. None: no batch."""
+        tasks by their end. Of a task in no batch it is false, and its `id` is empty."""
         return self._delivery.batch
 
     @property

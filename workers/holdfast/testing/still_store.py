@@ -26,7 +26,7 @@ from holdfast.store.memory import MemoryStore
 MOST_SHOWN = 20
 UNBOUNDED = 1 << 62
 
-HandlerOrName = RegisteredHandler[..., Any, ..., Any] | str
+HandlerOrName = RegisteredHandler[..., Any, ..., Any, Any] | str
 
 
 @dataclass(frozen=True, slots=True)

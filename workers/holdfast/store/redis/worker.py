@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast.core.acceptance import Accepted
-from holdfast.core.batches import DeliveredBatch, batch_counts
+from holdfast.core.batches import NO_BATCH, BatchCounts, DeliveredBatch, batch_counts
 from holdfast.core.delivery import (
     Delivery,
     EmittedBatch,
@@ -268,12 +268,12 @@ def _delivery(row: list[Any]) -> Delivery:
         int(delivery) - int(unbegun),
         child == 1,
         steps == 1,
-        _batch(*batch) if batch else None,
+        _batch(*batch) if batch else NO_BATCH,
     )
 
 
 def _batch(batch_id: bytes, place: bytes, *counts: int) -> DeliveredBatch:
-    return DeliveredBatch(batch_id.decode(), int(place), batch_counts(counts) if counts else None)
+    return DeliveredBatch(batch_id.decode(), int(place), batch_counts(counts) if counts else BatchCounts())
 
 
 def _pulled(answer: list[Any]) -> Pulled:
