@@ -262,7 +262,7 @@ DASHBOARD = (
     ),
     Rule(
         "a change that was refused is written down, too",
-        "asked.refusal = why(error)\nawait asked.write()",
+        "asked.end(why(error))\nawait asked.write()",
         "",
         f"{_REFUSED}::test_a_viewer_who_sends_a_form",
     ),
@@ -817,9 +817,27 @@ DASHBOARD = (
         f"{_BULK}::test_a_viewer_begins_stops_and_chooses_nothing",
     ),
     Rule(
-        "what was refused of chosen tasks is written down",
-        'asked.refusal = f"{len(refused)} refused: {\'; \'.join(refused)}" if refused else ""',
-        "",
+        "an act that is interrupted has an entry in Activity",
+        'asked.end("interrupted")\nawait asked.write()',
+        'asked.end("interrupted")',
+        "tests/operations/test_interrupted.py::test_a_request_that_is_interrupted_has_one_entry",
+    ),
+    Rule(
+        "an interrupt does not end the entry of the interrupted act",
+        "with anyio.fail_after(WITHIN, shield=True):",
+        "with anyio.fail_after(WITHIN):",
+        "tests/operations/test_interrupted.py::test_an_act_that_is_interrupted_has_one_entry_with_what_was_done",
+    ),
+    Rule(
+        "an answer says that Activity does not list its change",
+        'answered[UNLISTED] = unlisted.encode("ascii", "backslashreplace").decode()',
+        "pass",
+        "tests/operations/test_interrupted.py::test_each_face_says_that_activity_does_not_list_a_change",
+    ),
+    Rule(
+        "each of the chosen tasks has an entry in Activity",
+        "async with noted(request, act.name, task_id) as asked:",
+        'async with noted(request, "", task_id) as asked:',
         f"{_BULK}::test_chosen_tasks_are_changed_and_refusals_are_told",
     ),
     Rule(

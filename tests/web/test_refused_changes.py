@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 OF_MANY = {
     "/bulk/begin": ({"verb": "cancel"}, "bulk/begin", ""),
-    "/tasks/chosen": ({"verb": "retry", "task_id": ["a", "b"]}, "tasks/retry", "a, b"),
+    "/tasks/chosen": ({"verb": "retry", "task_id": ["a", "b"]}, "tasks/retry", "a and 1 more"),
     "/bulk/stop": ({"change_id": "c"}, "bulk/stop", "c"),
     "/bulk/go-on": ({"change_id": "c"}, "bulk/go-on", "c"),
 }

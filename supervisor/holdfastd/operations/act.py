@@ -113,6 +113,12 @@ class Doing:
     begun: Callable[[BulkChange], object] = left_alone
     folder: Path | None = None
 
+    def step(self, done: int) -> None:
+        """Note how many items are done so far: Activity has the number if the act ends early."""
+        self.asked.done = done
+        if self.on_step:
+            self.on_step(done)
+
     async def call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a method of the store and return its answer. The call is retried while the store is away."""
         if self.retries is None:

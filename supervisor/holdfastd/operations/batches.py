@@ -60,8 +60,11 @@ async def cancel_batch(doing: Doing, given: CancelBatch) -> CanceledBatch:
     """Cancel the callback of a batch and its tasks that have not ended. Running handlers are interrupted."""
     reason = doing.reason("its batch was canceled", given.reason)
     before = await doing.call(known_batch, doing.store, given.batch)
-    began, is_late = time.monotonic(), False
-    while not is_late and (await doing.call(doing.store.cancel_batch, given.batch, STEP, reason)).left:
+    began, is_late, canceled, left = time.monotonic(), False, 0, 1
+    while left and not is_late:
+        step = await doing.call(doing.store.cancel_batch, given.batch, STEP, reason)
+        canceled, left = canceled + step.tasks, step.left
+        doing.step(canceled)
         is_late = doing.seconds is not None and time.monotonic() - began >= doing.seconds
     record = await doing.call(known_batch, doing.store, given.batch)
     return {**batch_document(record), "canceled_now": record.counts.canceled - before.counts.canceled}

@@ -54,6 +54,7 @@ async def retry_all_dead(doing: Doing, given: RetryAllDead) -> RetriedDead:
     for task_id in await _chosen(doing, given):
         try:
             retried.append(await retry_task(doing, ReasonedTask(task_id, given.reason)))
+            doing.step(len(retried))
         except (CannotRetryError, UnknownTaskError) as error:
             refused[task_id] = str(error)
     doing.asked.outcome = f"{len(retried)} of {len(retried) + len(refused)} run again"
@@ -63,9 +64,11 @@ async def retry_all_dead(doing: Doing, given: RetryAllDead) -> RetriedDead:
 
 async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> Purged:
     """Delete all dead letters, or those of a handler or of some age, with all their data."""
-    ids = await _chosen(doing, given)
-    steps = [ids[start : start + PAGE] for start in range(0, len(ids), PAGE)]
-    return {"purged": sum([await doing.manager.purge_dead_letters(step) for step in steps])}
+    ids, purged = await _chosen(doing, given), 0
+    for start in range(0, len(ids), PAGE):
+        purged += await doing.manager.purge_dead_letters(ids[start : start + PAGE])
+        doing.step(purged)
+    return {"purged": purged}
 
 
 async def _chosen(doing: Doing, given: RemoveAllDead) -> list[str]:

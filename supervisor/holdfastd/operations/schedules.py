@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, TypedDict
 
 import msgspec
@@ -117,9 +118,16 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
     """
     schedules = doing.manager.schedules
     changes = await difference(schedules, given)
-    await schedules.put_all({name: given.schedules[name] for name in (*changes["create"], *changes["change"])})
-    for name in changes["prune"]:
-        await schedules.remove(name)
+    orders = [
+        *(
+            partial(schedules.put_all, {name: given.schedules[name]})
+            for name in (*changes["create"], *changes["change"])
+        ),
+        *(partial(schedules.remove, name) for name in changes["prune"]),
+    ]
+    for done, order in enumerate(orders, 1):
+        await order()
+        doing.step(done)
     return changes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
 import msgspec
@@ -12,8 +11,10 @@ from holdfast.client.submission import refusal
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Submission
 from holdfast.core.identity import first_message_id
-from holdfast.errors import InvalidTaskError
+from holdfast.core.words import counted
+from holdfast.errors import HoldfastError, InvalidTaskError
 from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.notes import AskedChange
 
 MOST_TASKS = 1000  # tasks in one request
 
@@ -39,8 +40,10 @@ async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
     specs = [_identified(spec) for spec in given.tasks]
     batch = [_prepared(doing, place, spec, len(specs)) for place, spec in enumerate(specs)]
     receipts = await doing.manager.submit(batch)
-    doing.asked.subject = subject_of([each.task_id for each in receipts])
-    errors = [error for one, receipt in zip(batch, receipts, strict=True) if (error := refusal(one, receipt))]
+    judged = [(each, refusal(one, each)) for one, each in zip(batch, receipts, strict=True)]
+    errors = [error for _, error in judged if error]
+    accepted = [each for each, error in judged if not error]
+    name_submitted(doing.asked, (accepted or receipts)[0].task_id, len(accepted), len(errors))
     if errors and len(specs) > 1:
         text = (
             f"{len(errors)} of {len(specs)} tasks were refused, and the others accepted; the first refusal: {errors[0]}"
@@ -51,11 +54,18 @@ async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
     return [{"task_id": each.task_id, "answer": str(each.accepted)} for each in receipts]
 
 
-def subject_of(task_ids: Sequence[str], count: int | None = None) -> str:
-    """The tasks as Activity names them: `a1`, `a1 and 7 more`. `count`: the number of tasks if `task_ids` has only
-    some."""
-    others = (len(task_ids) if count is None else count) - 1
-    return f"{task_ids[0]} and {others} more" if task_ids and others > 0 else "".join(task_ids[:1])
+def name_submitted(
+    asked: AskedChange, first: str, accepted: int, refused: int, error: HoldfastError | None = None
+) -> None:
+    """Name the submitted tasks for Activity. `error`: why the rest was not submitted."""
+    asked.subject = named(first, accepted)
+    asked.refusal = str(error) if error else f"{counted(refused, 'task')} refused" if refused else ""
+    asked.done = accepted
+
+
+def named(first: str, count: int) -> str:
+    """Tasks as Activity names them: `a1`, or `a1 and 7 more`."""
+    return f"{first} and {count - 1} more" if count > 1 else first
 
 
 def _prepared(doing: Doing, place: int, spec: TaskSpec, count: int) -> Submission:

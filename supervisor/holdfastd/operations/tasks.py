@@ -145,7 +145,7 @@ async def clean_tasks(doing: Doing, given: CleanTasks) -> CleanedTasks:
         lane=given.lane,
         name=given.name,
         limit=given.limit,
-        on_step=doing.on_step,
+        on_step=doing.step,
     )
     doing.asked.outcome = f"{removed} removed"
     return {"removed": removed}

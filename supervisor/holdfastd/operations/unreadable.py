@@ -60,6 +60,7 @@ async def remove_all_unreadable(doing: Doing, given: RemoveAllUnreadable) -> Pur
     until_ms, purged = await doing.call(doing.store.clock_ms) - round(given.older * 1000), 0
     while step := await doing.call(doing.store.purge_unreadable, until_ms, STEP):
         purged += step
+        doing.step(purged)
     return {"purged": purged}
 
 

@@ -64,7 +64,7 @@ async def clear_queue(doing: Doing, given: ClearQueue) -> Cleared:
     """Cancel all tasks that wait in the queue. Running tasks continue."""
     lane = None if given.lane is None else await known_lane(doing, given.lane, given.create)
     doing.asked.subject = lane or doing.settings.queue_name
-    return {"cleared": await doing.manager.clear_queue(lane, delayed=given.delayed, on_step=doing.on_step)}
+    return {"cleared": await doing.manager.clear_queue(lane, delayed=given.delayed, on_step=doing.step)}
 
 
 async def obliterate_queue(doing: Doing, given: ObliterateQueue) -> Deleted:
@@ -73,7 +73,7 @@ async def obliterate_queue(doing: Doing, given: ObliterateQueue) -> Deleted:
     Activity then has one entry: it names who deleted the queue.
     """
     doing.asked.subject = doing.settings.queue_name
-    return {"deleted": await doing.manager.obliterate_queue(force=given.force, on_step=doing.on_step)}
+    return {"deleted": await doing.manager.obliterate_queue(force=given.force, on_step=doing.step)}
 
 
 async def recover_tasks(doing: Doing, given: RecoverTasks) -> Recovered:
@@ -92,6 +92,7 @@ async def recover_tasks(doing: Doing, given: RecoverTasks) -> Recovered:
             doing.store.strays, cursor, PAGE, round(silence * 1000), put_back=put_back, max_crashes=runs
         )
         found |= {stray.task_id: stray for stray in page.found}
+        doing.asked.done = len(found)
         read += PAGE  # an estimate: the store does not say how many keys it read
         if doing.on_step:
             doing.on_step(read)

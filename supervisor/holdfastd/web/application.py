@@ -18,6 +18,7 @@ from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.operations.errors import meaning_of
 from holdfastd.web.a2a import agent_endpoint as a2a
 from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.access.guard import Guard
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitors import OpenSessions, SessionCookies, Visitors
@@ -39,7 +40,7 @@ from holdfastd.web.pages.login_page import LoginPage
 from holdfastd.web.problems import API, problem
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, QueueCounts
 from holdfastd.web.queue.found_tasks import BulkWork
-from holdfastd.web.queue.queue_access import QueueAccess, RefusalBound
+from holdfastd.web.queue.queue_access import UNLISTED, QueueAccess, RefusalBound
 from holdfastd.web.rendering import page
 from holdfastd.web.views.menu_and_strip import frame_of
 
@@ -137,7 +138,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.reports = reports
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
     app.state.refusals, app.state.cards = RefusalBound(), dict[str, float]()
-    app.state.bulk_work = BulkWork(access)
+    app.state.bulk_work, app.state.unlisted = BulkWork(access), dict[str, str]()
     return app
 
 
@@ -153,10 +154,13 @@ def framed(endpoint: Endpoint) -> Endpoint:
 
 
 def changing(endpoint: Endpoint) -> Endpoint:
-    """The change. After one that was made, the next page reads the problems and the counts again."""
+    """The change. After one that was made, the next page reads the problems and the counts again. It also says if
+    Activity does not list the change."""
 
     async def changed(request: Request) -> Response:
         answer = await endpoint(request)
+        if UNLISTED in request.scope and answer.status_code == 303:
+            request.app.state.unlisted[visitor_of(request).name] = request.scope[UNLISTED]
         request.app.state.problems.forget()
         request.app.state.counts.forget()
         return answer

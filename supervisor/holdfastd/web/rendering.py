@@ -26,7 +26,7 @@ from holdfast.why.times import span
 from holdfast_config.error_text import escape
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import rate_words
-from holdfastd.web.queue.queue_access import queue_of
+from holdfastd.web.queue.queue_access import UNLISTED, queue_of
 from holdfastd.web.queue.redaction import Redaction
 from holdfastd.web.views.menu_and_strip import MENU, state_of
 
@@ -53,8 +53,19 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
         "path": request.url.path,
         "query": request.query_params,
         "filter_words": filter_words,
+        "unlisted": _unlisted(request),
     }
     return HTMLResponse(environment(queue_of(request).redaction).get_template(template).render(known | values), status)
+
+
+def _unlisted(request: Request) -> str:
+    """The line about a change that Activity does not list: of this request, or of the form before it. A refresh of a
+    part of a page leaves it for the page."""
+    visitor, line = request.scope.get("visitor"), request.scope.get(UNLISTED, "")
+    if line or visitor is None or "hx-request" in request.headers:
+        return str(line)
+    after_form: dict[str, str] = request.app.state.unlisted
+    return after_form.pop(visitor.name, "")
 
 
 @cache

@@ -17,7 +17,6 @@ import msgspec
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
-from holdfast.core.activity import Activity
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import Store as Store
@@ -37,7 +36,6 @@ LONG_RETRIES = SubmitRetries(attempts=1000, seconds=20.0)  # for long work: a re
 ABSENT = (FileNotFoundError, ConnectionRefusedError)  # no process listens
 IN_MEMORY = "with SCHEDULER_TYPE=memory the queue exists only inside its own process: no command can reach it"
 NEED_ONE = "start one (supervisor start), or name its folder (--runtime-dir) or a Redis (--redis-url)"
-LOST = "the change is made, but not listed in Activity"
 NO_STORE = f"this is the embedded store of a supervisor: {NEED_ONE}"
 
 
@@ -117,23 +115,17 @@ async def asking(
 ) -> AsyncGenerator[AskedChange]:
     """A context for one change that this command asks for. The change is noted in Activity once."""
 
-    async def keep(activity: Activity) -> None:
-        try:
-            await store.note_activity(activity)
-        except StoreError as error:
-            if not activity.is_refused:
-                tell(f"{LOST}: {error}")
-
-    asked = AskedChange(operator_name(), "the command line", keep, change, subject)
-    # While the store is away it takes no note: an attempt would only keep the command waiting.
-    async with notes.noted(asked, unasked=(StoreUnavailableError,)):
-        try:
-            yield asked
-        except BaseExceptionGroup as group:
-            error = single_error(group)
-            raise error from error.__cause__
-    if asked.lost:
-        tell(f"{LOST}: {asked.lost}")
+    asked = AskedChange(operator_name(), "the command line", store.note_activity, change, subject)
+    try:
+        async with notes.noted(asked):
+            try:
+                yield asked
+            except BaseExceptionGroup as group:
+                error = single_error(group)
+                raise error from error.__cause__
+    finally:
+        if asked.unlisted:
+            tell(asked.unlisted)
 
 
 def manager_of(store: Store, settings: Settings, retries: SubmitRetries) -> TaskManager:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-import anyio
 import click
 import msgspec
 
@@ -26,7 +25,7 @@ from holdfastd.cli.submit import task_sources
 from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Submitted, Tally, submit_all
 from holdfastd.cli.submit.task_sources import LineIds, path_of
 from holdfastd.documents import task_documents
-from holdfastd.operations.submit_tasks import SUBMIT_TASKS, subject_of
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, name_submitted
 
 # Prints the answers of `submit`, which must go on if standard output fails: its tasks are already accepted.
 
@@ -187,24 +186,17 @@ def submit(
 async def _noted(
     store: Store, tally: Tally, work: Callable[[Submitted], Awaitable[task_sources.BadLineError | None]]
 ) -> task_sources.BadLineError | None:
-    """Run `work`, and note once in Activity how many tasks it submitted: when all are submitted, or when it is
-    interrupted."""
+    """Run `work`, and note its submissions once in Activity: when all are submitted, or when it ends early."""
     async with asking(store, SUBMIT_TASKS.name) as asked:
 
         async def tell(error: task_sources.BadLineError | None = None) -> None:
-            asked.subject = subject_of([tally.first] if tally.first else [], tally.accepted)
-            refused = f"{counted(tally.refused, 'task')} refused" if tally.refused else ""
-            asked.refusal = str(error or refused)
+            name_submitted(asked, tally.first, tally.accepted, tally.refused, error)
             await asked.write()
 
         try:
             return await work(tell)
-        except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await tell()
-            raise
         finally:
-            asked.subject = subject_of([tally.first] if tally.first else [], tally.accepted)
+            name_submitted(asked, tally.first, tally.accepted, tally.refused)
 
 
 async def _from_arguments(texts: Sequence[str], template: TaskSpec) -> AsyncIterator[list[task_sources.Item]]:

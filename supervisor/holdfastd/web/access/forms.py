@@ -19,7 +19,7 @@ from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, left_alone
 from holdfastd.operations.notes import AskedChange
 from holdfastd.web.access.accounts import Visitor
-from holdfastd.web.queue.queue_access import QueueAccess, note, origin
+from holdfastd.web.queue.queue_access import UNLISTED, QueueAccess, note, origin, queue_of
 
 MOST_BYTES = 1 << 20
 PROMPTLY = 1.0  # seconds; if a body takes longer to arrive, the login is checked again
@@ -113,10 +113,15 @@ LONGEST = 2.0  # seconds after which an act in steps answers: before a proxy giv
 
 @asynccontextmanager
 async def noted(request: Request, change: str, subject: str = "") -> AsyncGenerator[AskedChange]:
-    """Write the change to Activity when it was carried out or refused. An empty `change` only reads: no entry."""
+    """Write the change to Activity when it was carried out, refused or interrupted. An empty `change` only reads: no
+    entry. If the store does not take the entry of a change that was made, the answer gets a header that says so."""
     asked = AskedChange(visitor_of(request).name, origin(request), partial(note, request), change, subject)
-    async with notes.noted(asked, _why, (ClientDisconnect,)):
-        yield asked
+    try:
+        async with notes.noted(asked, _why, (ClientDisconnect,)):
+            yield asked
+    finally:
+        if asked.unlisted:
+            request.scope[UNLISTED] = " ".join(queue_of(request).redaction.text(asked.unlisted).split())
 
 
 def doing(

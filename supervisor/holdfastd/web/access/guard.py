@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,12 +13,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.core.activity import Activity
 from holdfast.errors import StoreError
 from holdfastd.control.allowed_hosts import AllowedHosts
+from holdfastd.operations.notes import AskedChange
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.problems import API, problem
-from holdfastd.web.queue.queue_access import note, origin
+from holdfastd.web.queue.queue_access import UNLISTED, note, origin
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -112,8 +113,8 @@ async def _note(scope: Scope, why: str) -> None:
     """Write to Activity a change that is refused before its form is read. Requests of strangers get no entry."""
     request, visitor = Request(scope), scope["visitor"]
     if visitor is not None:
-        asked = Activity(visitor.name, origin(request), scope["path"].removeprefix("/"), "")
-        await note(request, asked.refused(why))
+        change = scope["path"].removeprefix("/")
+        await AskedChange(visitor.name, origin(request), partial(note, request), change, refusal=why).write()
 
 
 def _refused(scope: Scope, status: int, text: str, wait: float = 0.0) -> Response:
@@ -135,9 +136,11 @@ def _log_in_first(scope: Scope, headers: Headers, *, with_users: bool) -> Respon
 
 
 def _protecting(scope: Scope, headers: Headers, send: Send) -> Send:
-    """A `send` that adds the headers that protect a browser. After a chunked request it closes the connection. A proxy
-    may see another end of the body than this server. The rest would then be read as a request that the proxy never
-    saw."""
+    """A `send` that adds the headers that protect a browser, and the line of a change that Activity does not list.
+
+    After a chunked request it closes the connection. A proxy may see another end of the body than this server. The rest
+    would then be read as a request that the proxy never saw.
+    """
     is_last = "transfer-encoding" in headers
 
     async def protected(message: Message) -> None:
@@ -149,6 +152,8 @@ def _protecting(scope: Scope, headers: Headers, send: Send) -> Send:
                 answered.setdefault("cache-control", FRESH)
             if is_last:
                 answered["connection"] = "close"
+            if unlisted := scope.get(UNLISTED):
+                answered[UNLISTED] = unlisted.encode("ascii", "backslashreplace").decode()
         await send(message)
 
     return protected

@@ -199,21 +199,22 @@ ACTS: dict[BulkVerb, Act[Any, Any]] = {
 
 
 async def change_chosen(request: Request) -> Response:
-    """Change each chosen task, and show the refusals."""
+    """Change each chosen task, and show the refusals. Each task has its own entry in Activity, as with a command."""
     async with noted(request, "tasks/chosen") as asked:
         form = await read_form(request)
         ids = list(dict.fromkeys(form.every("task_id")))
-        asked.change, asked.subject = f"tasks/{form.last('verb')}", ", ".join(ids)
+        asked.subject = submit_tasks.named(ids[0] if ids else "", len(ids))
         verb = checked_verb(form.last("verb"))
-        fields = form.allowed(ACTS[verb])
+        act, asked.change = ACTS[verb], ACTS[verb].name
+        fields, refused = form.allowed(act), list[str]()
         if not 1 <= len(ids) <= MOST:
             raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
-        surroundings, act, refused = doing(queue_of(request), asked, Face.WEB), ACTS[verb], list[str]()
-        for task_id in ids:
-            try:
-                await act.carry_out(surroundings, act.read_texts({act.subject: task_id}))
-            except HoldfastError as error:
-                refused.append(str(error))
-        asked.refusal = f"{len(refused)} refused: {'; '.join(refused)}" if refused else ""
+        asked.change = ""  # from here on, each task is a change of its own
+    for task_id in ids:
+        try:
+            async with noted(request, act.name, task_id) as asked:
+                await act.carry_out(doing(queue_of(request), asked, Face.WEB), act.read_texts({act.subject: task_id}))
+        except HoldfastError as error:
+            refused.append(str(error))
     back = fields.get("back", "")
     return page(request, "chosen.html", verb=verb, changed=len(ids) - len(refused), refused=refused, back=back)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from starlette.exceptions import HTTPException
@@ -12,7 +11,6 @@ from starlette.requests import Request
 
 from holdfast.client.manager import TaskManager
 from holdfast.core.activity import Activity
-from holdfast.errors import StoreError
 from holdfast.store import Store
 from holdfast_config import Settings
 from holdfastd.web.queue.redaction import Redaction
@@ -44,6 +42,7 @@ def queue_of(request: Request) -> QueueAccess:
 
 # Writes a change to Activity: who asked for it, from where, and why it was refused.
 
+UNLISTED = "holdfast-warning"  # name of the header, and of the value in the scope: see `AskedChange.unlisted`
 MOST = 500  # characters of a text in an entry
 MOST_REFUSALS = 1000  # refusals of one user in an hour that get an entry
 HOUR = 3600.0  # seconds
@@ -75,13 +74,12 @@ class RefusalBound:
 
 
 async def note(request: Request, activity: Activity) -> None:
-    """Write an entry to Activity. If the write fails, the change still stands: it was made or refused before."""
+    """Write an entry to Activity. Raises StoreError."""
     bound = request.app.state.refusals
     assert isinstance(bound, RefusalBound)
     if (admitted := bound.admitted(activity, time.monotonic())) is not None:
         texts = {name: getattr(admitted, name)[:MOST] for name in ("change", "subject", "outcome", "related")}
-        with suppress(StoreError):
-            await queue_of(request).store.note_activity(replace(admitted, **texts))
+        await queue_of(request).store.note_activity(replace(admitted, **texts))
 
 
 def origin(request: Request) -> str:
