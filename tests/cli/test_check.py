@@ -96,6 +96,23 @@ def test_what_a_handler_asks_for_itself_is_shown_and_a_lane_that_nobody_serves_i
     assert served["handler"]["functions"][1]["options"] == {"concurrency": 2, "lane": "billing"}
 
 
+def test_schedules_of_the_code_are_listed(check: Cli) -> None:
+    write(
+        check,
+        NAMED
+        + """
+handlers.schedule("nightly", cron="0 2 * * *", timezone="Europe/Berlin", name="bill", kwargs={"region": "eu"})
+handlers.schedule("often", every="15m", text="look")
+""",
+    )
+    answer = check("check", "agent:handlers")
+    assert "schedule nightly: At 02:00 every day, Europe/Berlin, runs bill\n" in answer.out
+    assert "schedule often: Every 15 minutes, counted from " in answer.out
+    assert answer.out.count(", runs the default handler\n") == 1
+    listed = check("check", "agent:handlers", "--json").document["handler"]["schedules"]
+    assert [(each["schedule_id"], each["name"]) for each in listed] == [("nightly", "bill"), ("often", "")]
+
+
 def test_a_store_is_shown_without_its_password(check: Cli) -> None:
     write(check, FINE)
     answer = check("check", "--json", "--redis-url", "redis://me:secret@db:6379/0")

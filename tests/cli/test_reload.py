@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -83,6 +84,31 @@ def test_settings_are_read_anew(short_path: Path) -> None:
         assert done.status == 1
         assert "max_attempts" in done.err
         assert answer(Cli(short_path, (*cli.options, "--config", os.devnull))) == "other"
+
+
+def warned(log: Path) -> list[list[str]]:
+    """The settings of which each reload has warned."""
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    return [line["settings"] for line in lines if line["event"] == "these settings change only with a restart"]
+
+
+def test_a_reload_warns_only_of_settings_that_have_changed(short_path: Path) -> None:
+    """The token that a start makes for its dashboard has not changed."""
+    write(short_path, "agent")
+    file, log = short_path / "supervisor.toml", short_path / "log"
+    web = f'web = "unix:{short_path}/web.sock"\n'
+    file.write_text(web)
+    kept = ("bash", "-c", f'exec "$0" "$@" 2> >(tee {log} >&2)')
+    with running(short_path, before=kept) as (cli, _):
+        reloads = {web: 0, web + "lease = 20\n": 1, web + "lease = 20\nconcurrency = 3\n": 1, web + "lease = 30\n": 2}
+        for text, number in reloads.items():
+            file.write_text(text)
+            assert cli("reload", "--wait").status == 0
+            until_replaced(cli)
+            assert warned(log) == [["lease"]] * number
+        file.write_text(web)
+        assert cli("reload", "--wait").status == 0
+        assert warned(log) == [["lease"]] * 2  # these settings are what runs
 
 
 def test_without_a_wait_it_is_only_asked_for(short_path: Path) -> None:

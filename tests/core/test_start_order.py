@@ -99,7 +99,7 @@ def test_the_same_boot_failure_again_is_no_news() -> None:
     history.boot_failed(worker(0), error="no agent")
     history.boot_failed(worker(1), error="no agent")
     history.boot_failed(worker(2), error="no memory")
-    assert levels(history) == ["warning", "debug", "warning"]
+    assert levels(history) == ["error", "debug", "error"]
     assert shown(history.done) == ["no agent", "no memory"]
 
 
@@ -108,7 +108,7 @@ def test_once_somebody_was_ready_each_boot_failure_is_news() -> None:
     for number in (0, 1):
         history.die(worker(number), -signal.SIGKILL)
         history.boot_failed(worker(number), error="no agent")
-    assert levels(history) == ["warning"] * 4
+    assert levels(history) == ["error"] * 4
 
 
 def test_last_words_of_one_that_was_ready_are_no_boot_failure() -> None:

@@ -202,7 +202,7 @@ async def test_the_log_tells_of_each_task_with_its_worker_and_its_trace(short_pa
                 assert scene.pool.until("task settled", **told)["outcome"] == "completed"
             else:
                 failed = scene.pool.until("task failed", **told)
-                assert (failed["level"], failed["then"]) == ("warning", "exhausted")
+                assert (failed["level"], failed["then"]) == ("error", "exhausted")
 
 
 async def test_a_producer_that_pushes_at_the_head_is_served_in_its_order(short_path: Path) -> None:

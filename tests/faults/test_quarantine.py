@@ -163,6 +163,9 @@ async def test_49_innocents_beside_a_poison_task_are_done_before_it_is_given_up(
         make_due(scene, "poison")
         scene.happened("dead-letter", "poison")
         assert (await scene.record("poison")).crashes == 4
+        told = scene.pool.until("a task became a dead letter: it has ended too many workers", task="poison")
+        assert told["level"] == "error"
+        assert {line["level"] for line in scene.pool.lines("died")} == {"error"}
         in_quarantine = [death for death in scene.pool.status().deaths.recent if death.kind == "quarantine"]
         assert [death.running for death in in_quarantine] == [["poison"]] * 2  # held: no young deaths, however soon
 
@@ -190,3 +193,4 @@ async def test_a_task_that_takes_the_whole_supervisor_down_is_a_dead_letter_afte
         scene.happened("dead-letter", "poison")
         record = await scene.record("poison")
         assert (record.state, record.dead, record.deliveries) == (State.FAILED, True, 6)
+        scene.pool.until("a task became a dead letter: it has ended too many workers", task="poison")

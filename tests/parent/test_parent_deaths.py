@@ -22,7 +22,8 @@ LEAK = 4096  # bytes a death: the least that a forgotten view, channel or log li
 def test_a_killed_worker_is_replaced_and_its_death_told(start: Start, number: signal.Signals, pidfd: bool) -> None:
     service = start(no_pidfd=not pidfd).started()
     gone = service.kill("worker 0", number)
-    assert service.until("died", slot="worker 0")["cause"] == f"signal: {number.name}"
+    died = service.until("died", slot="worker 0")
+    assert (died["cause"], died["level"]) == (f"signal: {number.name}", "error")
     assert service.until("ready", slot="worker 0")["pid"] != gone
     assert service.ever("recovered")["tasks"] == 1
     assert service.stopped() == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import anyio.lowlevel
 from holdfast.core.counts import Counts, Epoch
 from holdfast.core.store_info import LaneHead, Tended
 from holdfast.core.task_states import State
-from holdfast.core.worker_records import HostFacts
+from holdfast.core.worker_records import HostFacts, WorkerRecord
 from holdfast.errors import StoreUnavailableError
 from holdfast.ipc.channel import Acknowledged
 from holdfastd.steward.duties.orphans import Orphans
@@ -48,6 +48,9 @@ class FakeStore:
     async def recover(self, incarnation: str, cause: str, charged: bool, **how: Any) -> int:
         await anyio.lowlevel.checkpoint()
         return self._answer("recover", 1, incarnation, cause, charged)
+
+    async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
+        return {}  # asked after each recovery, for dead letters to tell of
 
     async def last_request(self, incarnation: str) -> int:
         return self._answer("last_request", 0, incarnation)

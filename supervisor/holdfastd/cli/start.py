@@ -145,6 +145,8 @@ def _rows(settings: Settings, report: StartCheck) -> Iterator[tuple[str, str]]:
     for each in report.trial.functions:
         own = "".join(f", {name.replace('_', ' ')} {value}" for name, value in each.options.items())
         yield "", f"{each.name or 'default'}: {each.kind}, takes {', '.join(each.takes) or 'nothing'}{own}"
+    for schedule in report.trial.schedules:
+        yield "schedule", f"{schedule.schedule_id}: {schedule.fires}, runs {schedule.name or 'the default handler'}"
     yield "workers", f"{settings.workers}, each up to {counted(settings.concurrency, 'task')} at once"
     yield "lanes", ", ".join(map(str, settings.lanes))
     engine = f"embedded, {report.engine}, " if settings.embedded else ""

@@ -277,4 +277,4 @@ def _report(child: Child, cause: Cause, now: float, *, is_repeated: bool) -> tup
     told = {"cause": str(cause), "lived": round(now - child.born, 2), "running": list(child.running)}
     if cause.ordered:
         return (Log.about(child, "info", "ended as ordered", **told),)
-    return (Log.about(child, "debug" if is_repeated else "warning", "died", **told),)
+    return (Log.about(child, "debug" if is_repeated else "error", "died", **told),)

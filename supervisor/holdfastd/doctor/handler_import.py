@@ -30,15 +30,26 @@ class Function(msgspec.Struct, frozen=True, omit_defaults=True):
     options: dict[str, Any] = {}
 
 
+class DeclaredSchedule(msgspec.Struct, frozen=True):
+    """One schedule that the application's code declares. `fires`: its moments in words. `name`: the handler of its
+    tasks; empty for the default handler."""
+
+    schedule_id: str
+    fires: str
+    name: str
+
+
 class Imported(msgspec.Struct, frozen=True, tag="imported"):
     """The result of an import that succeeded. It took `seconds`, and started `threads` (names) and `processes` (pids).
-    `not_preloaded`: why workers cannot share one import; empty if they can; None if the settings do not ask for it."""
+    `schedules`: those that the code declares. `not_preloaded`: why workers cannot share one import; empty if they can;
+    None if the settings do not ask for it."""
 
     handler: str
     functions: list[Function]
     seconds: float
     threads: list[str]
     processes: list[int]
+    schedules: list[DeclaredSchedule] = []
     not_preloaded: str | None = None
 
 

@@ -19,14 +19,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 import psutil
 
 from holdfast.core import recycle
 from holdfast.core.plain_json import UNREADABLE_JSON
-from holdfast.errors import HandlerError
+from holdfast.errors import HandlerError, InvalidScheduleError
 from holdfast.exits import ChildExit
 from holdfast.handler import foreign_code
 from holdfast.handler.choose import check, handler_of
@@ -36,7 +36,7 @@ from holdfast_config import Settings, names
 from holdfast_config.file_trust import ANYBODY, Stranger
 from holdfast_config.standard_error import STREAM
 from holdfast_config.trust import user
-from holdfastd.doctor.handler_import import Function, Imported, NotImported, Trial
+from holdfastd.doctor.handler_import import DeclaredSchedule, Function, Imported, NotImported, Trial
 from holdfastd.parent import fork_hazards, prctl
 from holdfastd.parent.child_setup import INCARNATION_VARIABLE, ChildSetup
 from holdfastd.parent.children import kill_leftovers
@@ -45,6 +45,9 @@ from holdfastd.parent.fork_hazards import ForkHazards
 from holdfastd.parent.prctl import become_subreaper
 from holdfastd.parent.preload import preload
 from holdfastd.parent.preload_handler import is_preloaded, not_shareable
+
+if TYPE_CHECKING:
+    from holdfast.client.schedule_definition import ScheduleSpec
 
 # The child imports the handler like a worker, and sends the result to its parent.
 
@@ -86,7 +89,23 @@ def _result(settings: Settings, handler: Handler, began: float, before: ForkHaza
     functions = [Function(each.name, each.kind, list(each.takes), _chosen(each.options)) for each in describe(handler)]
     why = not_shareable(before, after) if is_preloaded(settings) else None
     children = sorted(after.children - before.children)
-    return Imported(handler.target, functions, seconds, threads, children, why)
+    return Imported(handler.target, functions, seconds, threads, children, _declared(handler), why)
+
+
+def _declared(handler: Handler) -> list[DeclaredSchedule]:
+    """The schedules that the code declares, as its workers would set them now."""
+    if not handler.schedules:
+        return []
+    from holdfast.client.schedule_definition import define  # large imports, seldom needed
+    from holdfast.core.cadence import restored, words
+
+    def fires(schedule_id: str, spec: ScheduleSpec) -> str:
+        try:
+            return words(restored(define(schedule_id, spec, round(time.time() * 1000)).definition.cadence))
+        except InvalidScheduleError as error:  # for example one whose end has passed: workers log it and go on
+            return f"not set: {error}"
+
+    return [DeclaredSchedule(each, fires(each, spec), spec.name or "") for each, spec in handler.schedules.items()]
 
 
 def _chosen(options: HandlerOptions) -> dict[str, object]:

@@ -112,17 +112,27 @@ RELOADABLE = frozenset(
 _log = structlog.get_logger("holdfast.parent")
 
 
-def reloadable_settings(before: Settings, after: Settings) -> Settings:
-    """The settings of `after` that a reload can apply, with the values of `before` for the others. If others differ, it
-    logs their names."""
-    waiting = {
-        name: getattr(before, name)
-        for name in Settings.model_fields
-        if name not in RELOADABLE and getattr(before, name) != getattr(after, name)
-    }
-    if waiting:
-        _log.warning("these settings change only with a restart", settings=sorted(waiting))
-    return after.model_copy(update=waiting)
+class ReloadedSettings:
+    """The settings that a reload applies. `running`: the settings of this service. `read`: the settings as they were
+    last read, without what the service added to them, for example the token of its dashboard."""
+
+    def __init__(self, running: Settings, read: Settings) -> None:
+        self._running = running
+        self._read = read
+
+    def of(self, after: Settings) -> Settings:
+        """The settings of `after` that a reload can apply, with the values of this service for the others. If others
+        have changed since they were last read, it logs their names."""
+        fixed = {name: getattr(self._running, name) for name in Settings.model_fields if name not in RELOADABLE}
+        changed = [
+            name
+            for name, value in fixed.items()
+            if getattr(after, name) != getattr(self._read, name) and getattr(after, name) != value
+        ]
+        if changed:
+            _log.warning("these settings change only with a restart", settings=sorted(changed))
+        self._read = after
+        return after.model_copy(update=fixed)
 
 
 # Enters the working folder of the service again after a deployment has deleted and recreated the folder.
@@ -162,26 +172,29 @@ def run(
     if why_not := start_checks.refusal(settings):
         announce(why_not, "error")
         return Exit.CONFIG
+    read = settings
     if settings.web:
         settings = start_checks.with_dashboard_token(settings, announce)
     preload.preload(telemetry=settings.otlp_endpoint is not None)
     preload.freeze()
     if settings.reload:
         sys.dont_write_bytecode = True  # Python compares whole seconds, so it would miss two saves within one second
-    return supervise(service_spec(settings, reread, files), announce)
+    return supervise(service_spec(settings, reread, files, read), announce)
 
 
 def service_spec(
     settings: Settings,
     reread: Callable[[], Settings] | None = None,
     files: Sequence[Path] = (),
+    read: Settings | None = None,
 ) -> ServiceSpec:
-    """The service that these settings describe. Workers of a reload use the settings that `reread` gives then."""
+    """The service that these settings describe. Workers of a reload use the settings that `reread` gives then. `read`:
+    the settings as they were read, if the service has added to them."""
 
-    folder = working_folder()
+    folder, reloaded = working_folder(), ReloadedSettings(settings, read or settings)
 
     def read_again() -> WorkerCode:
-        return _worker(reloadable_settings(settings, reread()) if reread else settings, folder)
+        return _worker(reloaded.of(reread()) if reread else settings, folder)
 
     metrics = ListeningSocket(settings.metrics)
     dashboard = ListeningSocket(settings.web, DASHBOARD, has_tls=settings.web_cert_file is not None)

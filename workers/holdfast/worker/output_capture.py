@@ -18,7 +18,7 @@ from typing import Any, TextIO, cast
 
 import structlog
 
-from holdfast.core.delivery import Delivery, Settlement
+from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.outcomes import (
     Completed,
     Deferred,
@@ -199,7 +199,8 @@ class TaskLog:
         match outcome:
             case Raised(failure):
                 error, then = f"{failure.type}: {one_line(failure.message)}", str(report.kind) if report else ""
-                _log.warning("task failed", error=error, then=then, **task.log_fields())
+                tell = _log.error if then == Settle.EXHAUSTED else _log.warning  # it is a dead letter now
+                tell("task failed", error=error, then=then, **task.log_fields())
             case Failed(_, reason) | UnreadableMessage(reason):
                 _log.warning("task failed", error=one_line(reason), **task.log_fields())
             case Rejected(_, reason):

@@ -22,7 +22,7 @@ import structlog
 from holdfast.core.worker_records import MAX_CRASHES
 from holdfast.os import processes
 from holdfast.store import Store
-from holdfastd.steward.duties.worker_recovery import Recovered
+from holdfastd.steward.duties.worker_recovery import Recovered, tell_dead_letters
 from holdfastd.steward.duty import Duty
 from holdfastd.steward.roster import LockFiles, WorkerRoster
 
@@ -110,6 +110,8 @@ class Orphans:
         self.locks.remove(incarnation)
         self.roster.worker_lost(incarnation)
         _log.info("orphaned worker recovered", incarnation=incarnation, tasks=count)
+        if count:
+            await tell_dead_letters(self.store, incarnation, self.max_crashes)
         self.recovered(incarnation, count, CAUSE)
 
     async def _is_over(self, incarnation: str, left: Collection[int]) -> bool:

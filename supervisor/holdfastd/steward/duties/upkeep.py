@@ -73,7 +73,7 @@ def unserved_tasks(store: Store, timeout: float) -> Duty:
 
     async def run_once() -> float:
         if ended := await store.unserved(round(timeout * 1000), UNSERVED_AT_ONCE):
-            _log.warning("tasks became dead letters: no worker has their handler", tasks=ended, seconds=timeout)
+            _log.error("tasks became dead letters: no worker has their handler", tasks=ended, seconds=timeout)
         return UNSERVED_EVERY
 
     return Duty("unserved tasks", run_once)

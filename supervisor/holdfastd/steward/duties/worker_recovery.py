@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
@@ -75,7 +76,19 @@ class WorkerRecovery:
         reached(Point.RECOVERED)
         tell = _log.info if count else _log.debug
         tell("worker recovered", incarnation=death.incarnation, cause=death.cause, tasks=count)
+        if count and not death.ordered:
+            await tell_dead_letters(self.store, death.incarnation, self.max_crashes)
         return count
+
+
+async def tell_dead_letters(store: Store, incarnation: str, max_crashes: int) -> None:
+    """Log the tasks that became dead letters by the end of this worker."""
+    with suppress(StoreUnavailableError):  # the tasks are recovered; only the line is missing
+        for worker in (await store.incarnations([incarnation])).values():
+            for task_id in worker.held:
+                task = await store.get(task_id, payloads=False)
+                if task is not None and task.dead and task.crashes > max_crashes:
+                    _log.error("a task became a dead letter: it has ended too many workers", task=task_id)
 
 
 # ExpiredLeases recovers the tasks of workers whose lease has expired, for example after the loss of a host.
@@ -105,6 +118,8 @@ class ExpiredLeases:
         lapsed = await self.store.reap(lease_ms, grace_ms, self.settings.max_crashes)
         for incarnation, count in lapsed.items():
             _log.warning("lost worker recovered: its lease expired", incarnation=incarnation, tasks=count)
+            if count:
+                await tell_dead_letters(self.store, incarnation, self.settings.max_crashes)
             self.recovered(incarnation, count, CAUSE)
 
 
