@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.counts import Counts
+from holdfast.core.lanes import LaneState, LimitOrder
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.store_info import (
     AclInfo,
@@ -57,6 +58,14 @@ def changed(part: str, **fields: Any) -> StoreInfo:
 
 def counted(**fields: Any) -> StoreInfo:
     return changed("queue", counts=replace(NO_TASKS, **fields))
+
+
+LONG = LaneState("mail", entries=5, held=0, running=1, oldest_ms=600_000, workers=2)  # 400 s before now
+
+
+def waiting(*lanes: LaneState, quiet: tuple[Quiet, ...] = ()) -> StoreInfo:
+    counts = replace(NO_TASKS, states={State.SUBMITTED: 5}, oldest_ms=600_000)
+    return changed("queue", counts=counts, states=lanes, quiet=quiet)
 
 
 def amiss(facts: StoreInfo) -> list[tuple[str, str]]:
@@ -140,14 +149,14 @@ ROWS: list[tuple[str, StoreInfo, str, str]] = [
     ("came back empty", changed("queue", emptied_ms=FACTS.queue.now_ms - 60_000, lost=3), "problem", "data"),
     ("dead letters", counted(dead=2), "warning", "dead letters"),
     ("unreadable", counted(unreadable=2), "warning", "unreadable entries"),
-    ("waits long", counted(states={State.SUBMITTED: 5}, oldest_ms=600_000), "warning", "waiting tasks"),
+    ("waits long", waiting(LONG), "warning", "waiting tasks"),
     ("silent", changed("queue", members=(replace(MEMBER, beat_ago_ms=16_000),)), "warning", "workers of all hosts"),
     ("not vouched for", changed("queue", members=(replace(MEMBER, vouched_ago_ms=None),)), "warning", "stewards"),
     ("vouched for long ago", changed("queue", members=(FORGOTTEN,)), "warning", "stewards"),
     ("no list", changed("queue", lanes=(replace(LANE, kind="string"),)), "problem", f"lane {QUEUE}"),
     ("pushed at the head", changed("queue", lanes=(replace(LANE, pushed_at_head=True),)), "warning", f"lane {QUEUE}"),
     ("all hosts are quiet", changed("queue", quiet=(Quiet("*", 400_000, "op@desk", "why"),)), "warning", "quiet hosts"),
-    ("a host is quiet", changed("queue", quiet=(Quiet("one", 400_000, "op@desk", "why"),)), "warning", "quiet hosts"),
+    ("a host is quiet", changed("queue", quiet=(Quiet("a", 400_000, "op@desk", "why"),)), "warning", "quiet host a"),
     ("a replica that lags", followed(behind=17 << 20), "warning", "replication lag"),
     ("a replica that is silent", followed(silent_seconds=11), "warning", "replication lag"),
     ("a replica that is not in step", followed(state="wait_bgsave"), "warning", "replication lag"),
@@ -206,6 +215,46 @@ def test_what_is_just_in_order_is_in_order(facts: StoreInfo) -> None:
 
 def test_a_server_on_this_machine_needs_no_keepalive() -> None:
     assert amiss(replace(changed("clients", keepalive=0), url="unix:///run/redis.sock")) == []
+
+
+def advice(facts: StoreInfo) -> list[str]:
+    return [each.fix for each in judge(facts, EXPECTED) if each.look == "waiting tasks"]
+
+
+BOUND = LimitOrder(asked="3")
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (waiting(LONG), "run more workers"),
+        (waiting(replace(LONG, limit=BOUND, closed="limit")), "its limit of running tasks, 3"),
+        (waiting(replace(LONG, closed="rate")), "at its rate: supervisor lanes set mail"),
+        (waiting(replace(LONG, entries=0, held=5)), "limit of a key or the rate of a handler"),
+        (waiting(LONG, quiet=(Quiet("*", 400_000, "op@desk", "why"),)), "supervisor resume"),
+    ],
+)
+def test_the_advice_for_tasks_that_wait_long_fits_its_cause(facts: StoreInfo, told: str) -> None:
+    (fix,) = advice(facts)
+    assert told in fix
+
+
+@pytest.mark.parametrize(
+    "lane",
+    [
+        replace(LONG, paused_since_ms=500_000, paused_because="down"),
+        replace(LONG, workers=0),
+        replace(LONG, missing={"send": 5}),
+    ],
+)
+def test_tasks_that_wait_for_something_else_than_workers_ask_for_no_workers(lane: LaneState) -> None:
+    assert advice(waiting(lane)) == [""]
+    assert [look for level, look in amiss(waiting(lane)) if level == "warning"] != []
+
+
+def test_pushes_at_the_wrong_end_are_told_of_every_lane() -> None:
+    lane = LaneState("mail", entries=1, held=0, running=0, oldest_ms=None, workers=1, wrong_end=2, wrong_end_ms=990_000)
+    assert amiss(changed("queue", states=(lane,))) == [("warning", "lane mail")]
 
 
 def test_tasks_that_wait_without_workers_are_told() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from holdfast import TaskSpec
 from holdfast_config import RedisSettings
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.web.views.menu_and_strip import ENTRIES, Frame, Wrong, in_order
@@ -27,8 +28,11 @@ LOOKS = {  # each look of the doctor at a queue whose remedy is a page
     "workers of lane a b": "/lane?name=a+b",
     "handler send in lane mail": "/lane?name=mail",
     "a default handler in lane mail": "/lane?name=mail",
+    "deaths": "/workers",
     "quiet hosts": "/workers",
+    "quiet host web-1": "/workers",
     "halted hosts": "/workers",
+    "halted host web-1": "/workers",
     "schedule nightly": "/schedule?id=nightly",
     "waiting tasks": "/tasks?state=submitted",
     "workers of all hosts": "/workers",
@@ -45,23 +49,39 @@ async def test_a_finding_leads_to_its_page(look: str) -> None:
     assert (wrong.place, bool(wrong.look_at)) == (LOOKS[look], True)
 
 
-async def test_a_finding_without_a_page_keeps_its_words() -> None:
-    wrong = Wrong.of(finding("memory of the Redis"))
-    assert (wrong.title, wrong.found, wrong.fix, wrong.place) == ("Memory of the Redis", "it is so", "do this", "")
+async def test_a_finding_without_a_page_of_its_own_leads_to_its_check() -> None:
+    wrong = Wrong.of(replace(finding("writes to disk"), subject="redis"))
+    assert (wrong.title, wrong.found, wrong.fix) == ("Redis: writes to disk", "it is so", "do this")
+    assert (wrong.place, wrong.look_at) == ("/checks#redis-writes-to-disk", "What to do")
+
+
+@pytest.mark.parametrize(
+    ("look", "path", "fields"),
+    [
+        ("pause of lane mail", "/lanes/resume", {"lane": "mail"}),
+        ("quiet hosts", "/hosts/resume", {}),
+        ("quiet host web-1", "/hosts/resume", {"host": "web-1"}),
+    ],
+)
+async def test_a_finding_that_an_act_mends_has_its_button(look: str, path: str, fields: dict[str, str]) -> None:
+    action = Wrong.of(finding(look)).action
+    assert action is not None
+    assert (action.path, action.fields) == (path, fields)
 
 
 def test_the_worst_stands_first_and_the_others_are_counted() -> None:
-    looks = ["slow log", "clocks", "dead letters", "workers of lane mail"]
+    looks = ["slow log", "persistence", "clocks", "dead letters", "workers of lane mail"]
     frame = Frame(in_order(Wrong.of(finding(look)) for look in looks))
     assert [each.title for each in frame.wrong] == [
         "Nobody serves lane mail",
         "Dead letters",
         "Hosts differ",
-        "Slow log",
+        "Queue: persistence",
+        "Queue: slow log",
     ]
-    assert (frame.others, frame.level) == (3, "warning")
+    assert (frame.others, frame.level) == (4, "warning")
     spoilt = replace(finding("persistence"), level=Level.PROBLEM)
-    assert in_order([*frame.wrong, Wrong.of(spoilt)])[0].title == "Persistence", "a problem before all warnings"
+    assert in_order([*frame.wrong, Wrong.of(spoilt)])[0].title == "Queue: persistence", "a problem before all warnings"
     assert (Frame().first, Frame().others, Frame().level) == (None, 0, "fine")
 
 
@@ -109,3 +129,49 @@ async def test_every_page_says_what_is_wrong_and_has_the_button_that_mends_it(re
         assert 'action="/lanes/resume"' in told
         await here.change("/lanes/resume", lane="mail")
         assert "is paused" not in strip(await here.page("/activity"))
+
+
+@pytest.mark.parametrize(("path", "status"), [("/nothing", 404), ("/task?id=nothing", 404), ("/batch?id=a%00b", 400)])
+async def test_an_error_is_a_page_with_a_menu_a_line_and_a_way_on(
+    redis_settings: RedisSettings, path: str, status: int
+) -> None:
+    async with site(redis_settings) as here:
+        await here.store.register(introduction("w"))
+        await here.manager.pause_queue("mail", "the provider is down")
+        shown = await here.page(path, status)
+        assert "Lane mail is paused" in strip(shown)
+        assert numbers(shown)["lanes"] == "1"
+        assert '<a href="/tasks">tasks</a>' in shown
+
+
+async def test_the_page_of_checks_has_each_finding_at_its_place(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        shown = await here.page("/checks")
+        overview = await here.page("/")
+    anchors = set(re.findall(r'href="/checks#([^"]+)"', overview))
+    places = set(re.findall(r'id="([a-z0-9-]+)">', shown))
+    assert anchors <= places
+    assert {"redis-version", "redis-persistence", "queue-dead-letters", "redis-rights"} <= places
+
+
+async def test_the_overview_has_five_numbers_each_with_its_course_and_its_change(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        shown = await here.page("/")
+    tiles = re.findall(r'<li><a href="([^"]+)"><span class="label">', shown)
+    assert tiles == ["/tasks?state=submitted", "/tasks?state=working", "/handlers?", "/tasks?state=failed", "/lanes"]
+    assert shown.count('class="trend"') == shown.count('class="spark"') == 5
+
+
+async def test_each_page_has_at_most_one_primary_button(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("hello", task_id="t-1", lane="mail")
+        await here.manager.pause_queue("mail", "the provider is down")
+        await here.manager.run_tasks([TaskSpec(text="one")], batch="import-7")
+        await here.manager.schedules.upsert("nightly", every="1h", text="report")
+        await here.manager.schedules.pause("nightly", "the year is being closed")
+        more = ["/task?id=t-1", "/lane?name=mail", "/batch?id=import-7", "/schedule?id=nightly", "/schedules/new"]
+        more += ["/handler?name=", "/submit?name=", "/nothing", "/login", "/tasks/bulk?verb=retry&state=failed"]
+        for path in [*(entry.path for entry in ENTRIES), *more]:
+            shown = (await here.browser.get(path, headers={"accept": "text/html"})).text
+            primary = re.findall(r'<(?:button|a)[^>]*class="(?:button )?primary"[^>]*>([^<]*)', shown)
+            assert len(primary) <= 1, (path, primary)

@@ -38,15 +38,20 @@ def judge_running(running: RunningInfo, *, version: str, store_url: str, now: fl
         return
     status = running.status
     yield _judge_version(status, version)
-    yield from _judge_status(status)
+    yield from judge_status(status, now)
+    if status.store.url != store_url:
+        text = f"the supervisor uses {status.store.url}, but these settings name {store_url}"
+        yield _STORE.warning(text, "give this command the settings of the service (--config, --redis-url, REDIS_URL)")
+
+
+def judge_status(status: SupervisorStatus, now: float) -> Iterator[Finding]:
+    """Judge a supervisor and its children. `now`: Unix seconds."""
+    yield from _judge_processes(status)
     if status.quarantine.held_back:
         waiting = counted(status.quarantine.waiting, "suspect waits", "suspects wait")
         text = f"{waiting}; no quarantine worker is started: {status.quarantine.held_back}"
         yield _QUARANTINE.warning(text, "supervisor status; supervisor why TASK_ID explains each")
     yield _judge_deaths(status, now)
-    if status.store.url != store_url:
-        text = f"the supervisor uses {status.store.url}, but these settings name {store_url}"
-        yield _STORE.warning(text, "give this command the settings of the service (--config, --redis-url, REDIS_URL)")
 
 
 def _judge_version(status: SupervisorStatus, version: str) -> Finding:
@@ -56,7 +61,7 @@ def _judge_version(status: SupervisorStatus, version: str) -> Finding:
     return _SOCKET.ok(f"version {status.version}, pid {status.pid}, {status.state}")
 
 
-def _judge_status(status: SupervisorStatus) -> Iterator[Finding]:
+def _judge_processes(status: SupervisorStatus) -> Iterator[Finding]:
     for word, cause in (("degraded", status.degraded), ("held back", status.breaker)):
         if cause:
             yield _STATE.problem(f"{word}: {cause}", "supervisor status; the log shows the first error")

@@ -50,7 +50,12 @@ def judge_queue(queue: QueueInfo, lease: float) -> Iterator[Finding]:
     yield from _judge_members(queue.members, queue.counts.workers, lease)
     observed = {state.name: wrong_end_words(state, queue.now_ms) for state in queue.states}
     for lane in queue.lanes:
-        yield from judge_lane(lane, observed.get(lane.name, ""))
+        yield from judge_lane(lane, observed.pop(lane.name, ""))
+    for state in queue.states:
+        if words := observed.get(state.name):  # a lane that this command has not watched
+            turned = bool(state.end.value)
+            info = LaneInfo(state.name, "list", state.waiting, pushed_at_head=False, suspects=0, turned=turned)
+            yield from judge_lane(info, words)
     for state in queue.states:
         yield from _judge_pause(state, queue.now_ms)
         yield from _judge_service(state)
@@ -81,12 +86,41 @@ def _judge_waiting(queue: QueueInfo) -> Iterator[Finding]:
         return
     age = 0.0 if counts.oldest_ms is None else (queue.now_ms - counts.oldest_ms) / 1000
     text = f"{waiting}, the oldest for {age:.0f} s" if age else f"{waiting}"
+    late = [
+        lane for lane in queue.states if _could_run(lane) and queue.now_ms - (lane.oldest_ms or 0) > LONG_WAIT * 1000
+    ]
     if not counts.workers:
         yield _WAITING.warning(f"{text}, but no worker runs", "supervisor start")
-    elif age > LONG_WAIT:
-        yield _WAITING.warning(text, "run more workers (supervisor scale N), or raise --concurrency")
+    elif late:
+        lane = min(late, key=lambda each: each.oldest_ms or 0)
+        oldest = (queue.now_ms - (lane.oldest_ms or 0)) / 1000
+        text = f"{counted(lane.waiting, 'task waits', 'tasks wait')} in lane {lane.name}, the oldest for {oldest:.0f} s"
+        others = f"; so do tasks in {counted(len(late) - 1, 'other lane')}" if late[1:] else ""
+        yield _WAITING.warning(f"{text}{others}", _mend_of_wait(lane, queue.quiet))
     else:
         yield _WAITING.ok(text)
+
+
+def _could_run(lane: LaneState) -> bool:
+    """True if nothing but time keeps a task of the lane from its worker. Other findings tell of a pause, and of lanes
+    and handlers that no worker has."""
+    is_served = lane.workers and not lane.is_paused and lane.waiting > sum(lane.missing.values())
+    return bool(is_served) and lane.oldest_ms is not None
+
+
+def _mend_of_wait(lane: LaneState, quiet: Sequence[Quiet]) -> str:
+    """The advice for tasks that wait too long, by its cause: an order to claim nothing, a limit, or too few workers."""
+    orders = [order for order in quiet if order.is_all]
+    if orders:
+        return remedy(orders[0])
+    if lane.closed == "limit":
+        limit = f"the lane is at its limit of running tasks, {lane.limit.value}"
+        return f"{limit}: supervisor lanes set {lane.name} --running N"
+    if lane.closed == "rate":
+        return f"the lane is at its rate: supervisor lanes set {lane.name} --rate N/s"
+    if lane.held >= lane.waiting:
+        return f"its tasks wait for the limit of a key or the rate of a handler: supervisor lanes set {lane.name}"
+    return "run more workers (supervisor scale N), or raise --concurrency"
 
 
 def _judge_pause(lane: LaneState, now_ms: int) -> Iterator[Finding]:
@@ -120,9 +154,10 @@ def _judge_service(lane: LaneState) -> Iterator[Finding]:
 def _judge_quiet(order: Quiet, now_ms: int) -> Finding:
     ago = max(0, now_ms - order.since_ms) / 1000
     hosts = "all hosts" if order.is_all else f"host {order.host}"
+    named = "hosts" if order.is_all else hosts
     word, rule = ("halted", "no claims, no fires of schedules") if order.is_halt else ("quiet", "no claims")
     text = f"{hosts} {word} for {ago:.0f} s ({rule}), {order.ordered}"
-    return Check("queue", f"{word} hosts").warning(text, remedy(order))
+    return Check("queue", f"{word} {named}").warning(text, remedy(order))
 
 
 def _judge_set_aside(counts: Counts) -> Iterator[Finding]:

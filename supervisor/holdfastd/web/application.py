@@ -50,25 +50,29 @@ from holdfastd.web.views.menu_and_strip import frame_of
 async def refused(request: Request, error: Exception) -> Response:
     """The answer to an HTTPException, with its status and its text."""
     assert isinstance(error, HTTPException)
-    answer = _answer(request, error.status_code, str(error.detail))
+    answer = await _answer(request, error.status_code, str(error.detail))
     answer.headers.update(error.headers or {})
     return answer
 
 
 async def failed(request: Request, error: Exception) -> Response:
     """The answer to an error of the queue. While the store is away the page reloads by itself."""
-    return _answer(request, meaning_of(error).status, str(error))
+    return await _answer(request, meaning_of(error).status, str(error))
 
 
 async def broken(request: Request, _: Exception) -> Response:
     """The answer to an unexpected error; the server logs the error."""
     text = "the service has failed: its log says how"
-    return problem(500, text) if request.url.path.startswith(API) else PlainTextResponse(f"{text}\n", 500)
+    if request.url.path.startswith(API):
+        return problem(500, text)
+    return page(request, "problem.html", 500, title="This page has failed", problem=text)
 
 
-def _answer(request: Request, status: int, text: str) -> Response:
+async def _answer(request: Request, status: int, text: str) -> Response:
     if request.url.path.startswith(API) or "text/event-stream" in request.headers.get("accept", ""):
         return problem(status, text)
+    if request.scope.get("visitor") is not None:
+        request.state.frame = await frame_of(request)
     if status == 503 and request.method == "GET":
         return page(request, "away.html", status, problem=text)
     if status == 404 and text == "Not Found":
@@ -82,6 +86,7 @@ STATIC = Path(__file__).parent / "static"
 
 PAGES = (
     Route("/", report_pages.overview),
+    Route("/checks", report_pages.checks),
     Route("/lanes", queue_pages.lanes),
     Route("/lane", queue_pages.lane),
     Route("/tasks", task_pages.tasks),
@@ -146,8 +151,7 @@ def framed(endpoint: Endpoint) -> Endpoint:
     """The endpoint of a page, which first reads the frame that every page shows: menu, counts and problems."""
 
     async def shown(request: Request) -> Response:
-        state = request.app.state
-        request.state.frame = await frame_of(state.problems, state.counts)
+        request.state.frame = await frame_of(request)
         return await endpoint(request)
 
     return shown
@@ -158,6 +162,7 @@ def changing(endpoint: Endpoint) -> Endpoint:
     Activity does not list the change."""
 
     async def changed(request: Request) -> Response:
+        request.state.frame = await frame_of(request)
         answer = await endpoint(request)
         if UNLISTED in request.scope and answer.status_code == 303:
             request.app.state.unlisted[visitor_of(request).name] = request.scope[UNLISTED]

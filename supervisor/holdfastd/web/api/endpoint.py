@@ -66,7 +66,7 @@ class Api:
                     check_may(visitor, operation.act)
                     check_secret(visitor, request.headers.get(CSRF, ""))
                 given |= await self._decoded(request, operation)
-                call = ApiCall(self.access, asked, request, self.problems.read, self.reports)
+                call = ApiCall(self.access, asked, request, self.problems.wrong, self.reports)
                 answer = await operation.function(call, **given)
         except HoldfastError as error:
             detail = self.access.redaction.text(str(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -14,18 +14,19 @@ from starlette.responses import Response
 from holdfast.client.arguments import check_name
 from holdfast.core.outcomes import failure_in
 from holdfast.core.rollup import MINUTE
-from holdfast.core.statistics import Statistic
+from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.errors import InvalidTaskError
 from holdfast.store import Store
 from holdfast.store.periods import Period, Step
 from holdfast.why.outlook import waiting_reason
-from holdfastd.documents.period_report import Report
+from holdfastd.documents.period_report import Compared, Report
 from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
+from holdfastd.web.views.menu_and_strip import anchor_of
 
 # Charts of the figures of a period.
 
@@ -62,11 +63,19 @@ class Chart:
         return [" ".join(_points(line, top)) for line in self.lines.values()]
 
 
-def course_charts(period: Period, tasks: str = "/tasks?") -> list[Chart]:
+Course = Sequence[tuple[int, Statistic]]  # for each step: when it begins in Unix seconds, and its figures
+
+
+def course_of(period: Period) -> Course:
+    return [
+        (step.start_ms // 1000, Statistic.of("", step.seconds, step.figures))
+        for step in _whole_steps(period.course(STEPS))
+    ]
+
+
+def course_charts(course: Course, tasks: str = "/tasks?") -> list[Chart]:
     """Two charts of a period: runs and failures per second, and the waiting and running times of tasks."""
-    course = _whole_steps(period.course(STEPS))
-    at = [step.start_ms // 1000 for step in course]
-    steps = [Statistic.of("", step.seconds, step.figures) for step in course]
+    at, steps = [moment for moment, _ in course], [step for _, step in course]
     rates: dict[str, list[float | None]] = {
         "runs": [step.rate for step in steps],
         "failures": [step.failures / step.seconds for step in steps],
@@ -87,14 +96,38 @@ def _whole_steps(course: Sequence[Step]) -> Sequence[Step]:
     return earlier if is_running and any(step.figures.outcomes for step in earlier) else course
 
 
-def sparks(charts: Sequence[Chart]) -> dict[str, str]:
-    """The points of the overview's small lines, from `course_charts`: runs and failures per second, and the 95th
-    percentile of waits."""
-    if not charts:
-        return {}
-    runs, times = charts
-    lines = {"runs": runs.lines["runs"], "failures": runs.lines["failures"], "waits": times.lines["wait p95"]}
+def at_once(times: Percentiles | None, seconds: float) -> float:
+    """The mean number of tasks that waited, or ran, at one moment of the period: the sum of their times over its
+    length."""
+    return times.mean * times.samples / seconds if times else 0.0
+
+
+def sparks(course: Course) -> dict[str, str]:
+    """The points of the overview's small lines."""
+    steps = [step for _, step in course]
+    lines: dict[str, list[float | None]] = {
+        "waiting": [at_once(step.wait, step.seconds) for step in steps],
+        "running": [at_once(step.run, step.seconds) for step in steps],
+        "runs": [step.rate for step in steps],
+        "failures": [step.failures / step.seconds for step in steps],
+        "waits": [step.wait.p95 if step.wait else None for step in steps],
+    }
     return {name: _polyline(line) for name, line in lines.items()}
+
+
+def changes(total: Compared) -> dict[str, tuple[float, float | None]]:
+    """The five numbers of the overview in this period and in the period before; None: there was none."""
+    then = total.before if total.before and total.before.runs else None
+    return {name: (number(total.now) or 0.0, number(then) if then else None) for name, number in _NUMBERS.items()}
+
+
+_NUMBERS: dict[str, Callable[[Statistic], float | None]] = {
+    "waiting": lambda each: at_once(each.wait, each.seconds),
+    "running": lambda each: at_once(each.run, each.seconds),
+    "runs": lambda each: each.rate,
+    "failures": lambda each: each.failures / each.seconds,
+    "waits": lambda each: each.wait.p95 if each.wait else None,
+}
 
 
 def _polyline(values: Sequence[float | None]) -> str:
@@ -195,7 +228,7 @@ async def overview(request: Request) -> Response:
     period, report = await _chosen(request)
     counts = await request.app.state.counts.read()
     is_poll = request.headers.get("hx-target") == "live"  # updates numbers only: charts are drawn once a minute
-    charts = course_charts(report.period) if report else []
+    course = course_of(report.period) if report else ()
     return page(
         request,
         "overview.html",
@@ -205,9 +238,17 @@ async def overview(request: Request) -> Response:
         handlers=report.handlers[:MOST_HANDLERS] if report else (),
         states={str(state): counts.states.get(state, 0) for state in State},
         workers=counts.workers,
-        sparks=sparks(charts),
-        charts=() if is_poll else charts,
+        sparks=sparks(course),
+        changes=changes(report.total) if report else {},
+        charts=() if is_poll or not report else course_charts(course),
     )
+
+
+async def checks(request: Request) -> Response:
+    """All checks of `supervisor doctor` that the web process can make, by subject."""
+    found = await request.app.state.problems.read()
+    subjects = {each.subject: [one for one in found if one.subject == each.subject] for each in found}
+    return page(request, "checks.html", subjects=subjects, anchor_of=anchor_of)
 
 
 # The last tasks that failed in a period, at most MOST, with their errors in groups.
@@ -298,7 +339,7 @@ async def handler(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        charts=course_charts(report.period, f"/tasks?{urlencode({'name': name})}&") if report else (),
+        charts=course_charts(course_of(report.period), f"/tasks?{urlencode({'name': name})}&") if report else (),
         errors=await recent_errors(access, await access.store.clock_ms() - period.length_ms, name),
         tasks=tasks,
         form=form,

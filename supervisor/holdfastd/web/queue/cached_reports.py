@@ -14,7 +14,8 @@ from holdfast.core.counts import Counts
 from holdfast.core.store_info import StoreInfo
 from holdfast.errors import HoldfastError
 from holdfast.store.periods import last_periods
-from holdfastd.doctor import postgres_server
+from holdfastd.control.local_supervisor import LocalSupervisor
+from holdfastd.doctor import postgres_server, running_service
 from holdfastd.doctor import store_checks as store_check
 from holdfastd.doctor.finding import Finding, Level
 from holdfastd.documents.period_report import Report
@@ -135,13 +136,18 @@ SHOWN = frozenset({Level.WARNING, Level.PROBLEM})
 
 
 class CurrentProblems(_KeptAnswer[list[Finding]]):
-    """The warnings and problems that `supervisor doctor` finds now, problems first. A whole examination takes hundreds
-    of commands, so between two of them only the parts that change are examined."""
+    """The findings of `supervisor doctor` about the queue, its store, and the supervisor of this host. A whole
+    examination takes hundreds of commands, so between two of them only the parts that change are examined."""
 
     def __init__(self, access: QueueAccess) -> None:
         super().__init__(PROBLEMS_EVERY, self._look_through)
         self._access = access
         self._whole: tuple[StoreInfo, float] | None = None
+
+    async def wrong(self) -> list[Finding]:
+        """The warnings and problems, problems first."""
+        findings = [each for each in await self.read() if each.level in SHOWN]
+        return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
 
     async def _look_through(self) -> list[Finding]:
         access, settings = self._access, self._access.settings
@@ -150,8 +156,9 @@ class CurrentProblems(_KeptAnswer[list[Finding]]):
         if settings.postgres is not None:
             info = await postgres_server.look_through(access.store, settings.postgres, PATIENCE)
             found += postgres_server.judge(info)
-        findings = [each for each in found if each.level in SHOWN]
-        return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
+        if local := await LocalSupervisor(settings).find():
+            found += running_service.judge_status(local.status, time.time())
+        return found
 
     async def _examine(self) -> StoreInfo:
         store, lanes = self._access.store, [self._access.queue]

@@ -48,7 +48,7 @@ class MenuGroup(NamedTuple):
 WAITS_FOR_ANSWER = str(State.INPUT_REQUIRED)
 
 MENU = (
-    MenuGroup("", (MenuEntry("/", "Overview", "o", "overview"),)),
+    MenuGroup("", (MenuEntry("/", "Overview", "o", "overview", ("/checks",)),)),
     MenuGroup(
         "Work",
         (
@@ -100,49 +100,69 @@ class _Way(NamedTuple):
     action: tuple[str, str, str] | None = None  # path, title, field of the name
 
 
+_RESUME_LANE = "/lanes/resume"
+_RESUME_HOSTS = "/hosts/resume"
 _WAYS = (  # the most harmful first
-    _Way(r"workers of all hosts", "Workers are silent", "/workers", "Workers"),
-    _Way(r"stewards", "Workers have no steward", "/workers", "Workers"),
-    _Way(r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "Lane"),
-    _Way(r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "Lane"),
-    _Way(r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "Lane"),
+    _Way(r"deaths", "Workers die", "/workers", "See deaths"),
+    _Way(r"workers of all hosts", "Workers are silent", "/workers", "See workers"),
+    _Way(r"stewards", "Workers have no steward", "/workers", "See workers"),
+    _Way(r"state", "The supervisor of this host", "/workers", "See workers"),
+    _Way(r"workers of lane (.+)", "Nobody serves lane {}", "/lane?name={}", "See lane"),
+    _Way(r"handler .+ in lane (.+)", "No worker has the handler", "/lane?name={}", "See lane"),
+    _Way(r"a default handler in lane (.+)", "No worker has a default handler", "/lane?name={}", "See lane"),
+    _Way(r"quarantine", "Suspects wait", "/workers", "See workers"),
     _Way(r"dead letters", "Dead letters", "/dead", "Look at them"),
-    _Way(r"pause of lane (.+)", "Lane {} is paused", "/lane?name={}", "Lane", ("/lanes/resume", "Resume {}", "lane")),
-    _Way(r"(?:halted|quiet) hosts", "A host claims nothing", "/workers", "Workers"),
-    _Way(r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "Tasks"),
+    _Way(r"pause of lane (.+)", "Lane {} is paused", "/lane?name={}", "See lane", (_RESUME_LANE, "Resume {}", "lane")),
+    _Way(r"quiet hosts", "All hosts claim nothing", "/workers", "See workers", (_RESUME_HOSTS, "Resume all hosts", "")),
+    _Way(r"quiet host (.+)", "Host {} claims nothing", "/workers", "See workers", (_RESUME_HOSTS, "Resume {}", "host")),
+    _Way(r"halted hosts?(?: .+)?", "Hosts are halted", "/workers", "See workers"),
+    _Way(r"waiting tasks", "Tasks wait long", "/tasks?state=submitted", "See tasks"),
     _Way(r"unreadable entries", "Unreadable entries", "/unreadable", "Look at them"),
-    _Way(r"lane (.+)", "Lane {}", "/lane?name={}", "Lane"),
-    _Way(r"schedule (.+)", "Schedule {}", "/schedule?id={}", "Schedule"),
-    _Way(r"clocks|versions", "Hosts differ", "/workers", "Workers"),
+    _Way(r"lane (.+)", "Lane {}", "/lane?name={}", "See lane"),
+    _Way(r"schedule (.+)", "Schedule {}", "/schedule?id={}", "See schedule"),
+    _Way(r"clocks|versions", "Hosts differ", "/workers", "See workers"),
 )
+_SUBJECTS = {"redis": "Redis", "postgresql": "PostgreSQL"}  # other checks: the page of all checks says what to do
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """A finding with its page and its remedy. `level`: `problem` or `warning`. `rank`: a lower one does more harm.
-    Findings about the Redis server itself, such as its slow log, come last."""
+    """A finding with its page and its remedy. `level`: as in the finding. `rank`: a lower one does more harm. Findings
+    about the Redis server itself, such as its slow log, come last."""
 
     rank: int
     level: str
     title: str
     found: str
     fix: str
-    place: str = ""
-    look_at: str = ""
+    place: str
+    look_at: str
     action: RemedyButton | None = None
 
     @classmethod
     def of(cls, finding: Finding) -> Wrong:
+        level, found, fix = str(finding.level), finding.found, finding.fix
         for rank, way in enumerate(_WAYS):
             if match := re.fullmatch(way.look, finding.look):
                 name = match[1] if match.groups() else ""
                 quoted = urlencode({"": name})[1:]
-                action = way.action and RemedyButton(way.action[0], way.action[1].format(name), {way.action[2]: name})
                 title, place = way.title.format(name), way.place.format(quoted)
-                return cls(rank, str(finding.level), title, finding.found, finding.fix, place, way.look_at, action)
-        return cls(
-            len(_WAYS), str(finding.level), f"{finding.look[:1].upper()}{finding.look[1:]}", finding.found, finding.fix
-        )
+                return cls(rank, level, title, found, fix, place, way.look_at, _button(way, name))
+        subject = _SUBJECTS.get(finding.subject, finding.subject.capitalize())
+        title, last = f"{subject}: {finding.look}", finding.look == "slow log"
+        return cls(len(_WAYS) + last, level, title, found, fix, f"/checks#{anchor_of(finding)}", "What to do")
+
+
+def _button(way: _Way, name: str) -> RemedyButton | None:
+    if way.action is None:
+        return None
+    path, title, field_name = way.action
+    return RemedyButton(path, title.format(name), {field_name: name} if field_name else {})
+
+
+def anchor_of(finding: Finding) -> str:
+    """The place of a check on the page of all checks."""
+    return re.sub(r"[^a-z0-9]+", "-", f"{finding.subject} {finding.look}".lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +191,16 @@ class Frame:
         return sum(self.waits.values())
 
 
-AWAY = Frame((Wrong(0, "problem", "The store does not answer", "this page shows nothing until it does", ""),))
+_AWAY = "The store does not answer", "this page shows nothing until it does", ""
+AWAY = Frame((Wrong(0, "problem", *_AWAY, "/", "Try again"),))
 
 
-async def frame_of(problems: CurrentProblems, counts: QueueCounts) -> Frame:
+async def frame_of(request: Request) -> Frame:
     """The present frame, made from findings and counts that are kept for some seconds."""
+    problems: CurrentProblems = request.app.state.problems
+    counts: QueueCounts = request.app.state.counts
     try:
-        found, numbers = await problems.read(), await counts.read()
+        found, numbers = await problems.wrong(), await counts.read()
     except HoldfastError:
         return AWAY
     wrong = in_order(map(Wrong.of, found))
@@ -191,7 +214,7 @@ def in_order(wrong: Iterable[Wrong]) -> tuple[Wrong, ...]:
 
 def _waits(counts: Counts, wrong: tuple[Wrong, ...]) -> dict[str, int]:
     asks = counts.states.get(State.INPUT_REQUIRED, 0)  # those that the page lists
-    paused = sum(1 for each in wrong if each.action and each.action.path == "/lanes/resume")
+    paused = sum(1 for each in wrong if each.action and each.action.path == _RESUME_LANE)
     return {"dead": counts.dead, "unreadable": counts.unreadable, "questions": asks, "lanes": paused}
 
 
