@@ -10,18 +10,18 @@ import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from holdfast import Handlers, create_broker, read_result
+from holdfast import Handlers, create_broker
 from holdfast.testing.broker import memory_broker
 from tests.testing.projects import run_tests
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-QUEUE = "bindu:tasks"
 OURS = {"holdfast", "holdfast_config", "holdfastd"}
 
 
@@ -85,30 +85,35 @@ async def test_the_batch_of_the_page_of_flows_runs(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.anyio
-async def test_the_handlers_of_the_page_for_movers_run() -> None:
+async def test_the_programs_of_the_page_for_movers_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     jobs, produce = blocks(ROOT / "docs/moving.md", "python")
-    there: dict[str, object] = {}
-    exec(compile(jobs, "jobs.py", "exec"), there)
-    handlers: Any = there["handlers"]
-    [[name, region]] = re.findall(r'run_task\(name="([\w.]+)", kwargs=\{"region": "(\w+)"\}\)', produce)
-    async with create_broker(type="memory", handlers=handlers) as broker, broker.working(handlers):
-        done = await broker.manager.run_task(name=name, kwargs={"region": region}, lane=QUEUE)
-        refused = await broker.manager.run_task(name=name, kwargs={"region": "nowhere"}, lane=QUEUE)
-        records = {record.task_id: record async for record in broker.manager.wait_all([done, refused])}
-    assert read_result(records[done].result).value == {"region": region, "copies": 1}
-    assert records[refused].state == "rejected"
+    module = imported("jobs", jobs, monkeypatch)
+    with memory_broker(module.handlers) as broker:
+        await eval(compile(produce, "produce.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), {})
+        [named] = re.findall(r"`manager\.(run_task\(name=.*?lane=.*?\))`", (ROOT / "docs/moving.md").read_text())
+        task_id = await eval(f"manager.{named}", {"manager": broker.manager})
+        refused = await module.send_statement.submit("nowhere")
+        assert (await broker.manager.wait(task_id)).value == {"region": "eu", "copies": 1}
+        assert (await refused.wait()).state == "rejected"
+    assert "{'region': 'eu', 'copies': 1}\n" in capsys.readouterr().out
+
+
+def imported(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of this text; it is forgotten at the end of the test."""
+    module = ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, module)
+    exec(compile(text, f"{name}.py", "exec"), vars(module))
+    return module
 
 
 @pytest.mark.anyio
-async def test_the_cheat_sheet_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_cheat_sheet_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     agent, submit, _ = blocks(ROOT / "docs/cheatsheet.md", "python")
-    (tmp_path / "agent.py").write_text(agent)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "agent", raising=False)
     there: dict[str, Any] = {}
-    with memory_broker(import_module("agent").handlers):
+    with memory_broker(imported("agent", agent, monkeypatch).handlers):
         await eval(compile(submit, "submit.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), there)
-    monkeypatch.delitem(sys.modules, "agent")
     assert there["record"].value == 203
 
 

@@ -11,6 +11,7 @@ import pytest
 from docs.tools.diagrams import BLOCK, with_pictures, without_picture
 from docs.tools.site_check import problems
 from docs.tools.site_pages import lay_out
+from holdfast import Task
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
@@ -80,6 +81,26 @@ def test_pictures_of_the_site_name_no_other_host(pages: Path) -> None:
 def test_the_reference_names_what_exists() -> None:
     named = NAMED.findall((ROOT / "docs/reference.md").read_text())
     assert [name for name in named if not exists(name)] == []
+
+
+def test_the_reference_of_a_task_has_the_names_that_handlers_use() -> None:
+    table = re.search(r"^\| `task\.` .*?\n\n", (ROOT / "docs/handlers.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert table
+    [left_out] = re.findall(r"holdfast\.Task\n.*?!\^\((.*?)\)\$", (ROOT / "docs/reference.md").read_text())
+    shown = {name for name in {*vars(Task), *Task.__annotations__} if name[0] != "_"} - {*left_out.split("|")}
+    named = {name for row in table[0].splitlines() for name in re.findall(r"`(\w+)[(`]", row.split(" | ")[0])}
+    assert shown - named == set()
+
+
+def test_a_signature_of_the_reference_is_whole() -> None:
+    griffe = pytest.importorskip("griffe", reason="pip install '.[docs]'")
+    extensions = griffe.load_extensions(ROOT / "docs/tools/whole_signatures.py")
+    package = griffe.load("holdfast", search_paths=[ROOT / "workers"], extensions=extensions)
+    run_task = package["client.manager.TaskManager.run_task"]
+    assert {"text", "name", "lane", "key"} <= {each.name for each in run_task.parameters}
+    list_tasks = package["client.query.TaskQueries.list_tasks"]
+    assert list_tasks.parameters["older_than"].annotation == "float | None"
+    assert "args" in {each.name for each in package["handler.registered_handler.RegisteredHandler.submit"].parameters}
 
 
 def exists(name: str) -> bool:
