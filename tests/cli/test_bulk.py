@@ -21,7 +21,7 @@ from holdfastd.cli.tasks import bulk
 from tests.cli.commands import Cli, clean
 from tests.forked import COMMAND, popen
 
-FILTER = "--state, --lane, --name, --text, --batch, --owner, --older, --newer"
+FILTER = "--state, --lane, --name, --text, --batch, --owner, --error, --older, --newer"
 
 
 def test_all_that_a_filter_finds_is_canceled_retried_and_removed(cli: Cli) -> None:

@@ -17,6 +17,7 @@ from holdfast.core.outcomes import (
     Raised,
     Rejected,
     UnreadableMessage,
+    failure_document,
 )
 from holdfast.core.settle import REASON_LENGTH, RetryPolicy, one_line, settlement
 
@@ -51,7 +52,7 @@ def test_what_the_handler_says_is_settled_as_it_says(outcome: Outcome, kind: Set
 @pytest.mark.parametrize(("attempts", "delay_ms"), [(0, 2000), (1, 4000)])
 def test_an_error_is_tried_again_later_and_later(attempts: int, delay_ms: int) -> None:
     assert settled(Raised(ERROR), attempts) == Settlement(
-        "t-1", "c-1", Settle.RETRY, b"", delay_ms, "ValueError: bad value"
+        "t-1", "c-1", Settle.RETRY, b"", delay_ms, "ValueError: bad value", error="ValueError\n\nbad value"
     )
 
 
@@ -121,3 +122,19 @@ def test_the_checkpoint_travels_with_every_settlement(outcome: Outcome) -> None:
 def test_a_reason_is_one_short_line() -> None:
     assert one_line(" a \n b\t\tc ") == "a b c"
     assert len(one_line("x" * 10_000)) == REASON_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        (Completed(b"{}"), ""),
+        (InputAsked("input-required", b"{}"), ""),
+        (HandlerStopped("drain"), ""),
+        (Failed(failure_document("failed", Failure("Failed", "no 1")), "no 1"), "Failed\n\nno #"),
+        (Rejected(failure_document("rejected", Failure("Reject", "no 2")), "no 2"), "Reject\n\nno #"),
+        (UnreadableMessage("byte 7"), "Unreadable\n\nbyte #"),
+        (Raised(Failure("TaskTimeout", "longer than 5 s"), final=True), "TaskTimeout\n\nlonger than # s"),
+    ],
+)
+def test_a_run_that_failed_is_settled_with_the_text_of_its_kind(outcome: Outcome, error: str) -> None:
+    assert settled(outcome).error == error

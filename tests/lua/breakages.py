@@ -29,6 +29,7 @@ from tests.lua import test_damage_shared as damage_shared
 from tests.lua import test_damaged as damaged
 from tests.lua import test_damaged_neighbours as neighbours
 from tests.lua import test_early_cancel as early_cancel
+from tests.lua import test_error_kinds as error_kinds
 from tests.lua import test_examine as examine
 from tests.lua import test_expires as expires
 from tests.lua import test_foreign as foreign
@@ -76,6 +77,17 @@ from tests.schedules.stage import on_stage
 BREAKAGES: list[tuple[Any, ...]] = [
     ("an outcome is not counted", "settlement", "  roll(s.kind, r[6], r[14])\n", "", rollup.test_outcomes_of_one_request_are_counted_by_handler_whole),
     ("a crash is not counted", "recovery", "  roll('crashed', r[1], r[2])\n", "", rollup.test_ends_that_no_worker_reported_are_counted_in_their_own_words),
+    ("an error has no kind", "settlement", "attempt(error_kinds().note, id, r[14], s.error, committed, s.kind == 'exhausted')", "", error_kinds.test_tasks_that_failed_alike_are_one_kind_with_its_numbers),
+    ("handlers share a kind", "kinds_of_errors", "redis.sha1hex(#name .. ':' .. name .. text)", "redis.sha1hex(text)", error_kinds.test_tasks_that_failed_alike_are_one_kind_with_its_numbers),
+    ("a handler has any number of kinds", "kinds_of_errors", " >= KINDS end", " >= 1000 end", error_kinds.test_a_handler_has_at_most_200_kinds_and_one_for_the_others),
+    ("the other kinds take the place of one", "kinds_of_errors", " - (shared('ZSCORE', of, id_of(name, OTHER)) and 1 or 0) >=", " >=", error_kinds.test_a_handler_has_at_most_200_kinds_and_one_for_the_others),
+    ("a task stays in the kind of an earlier failure", "kinds_of_errors", "    if before and parse(before) ~= kind then leave(id, before, name) end\n", "", error_kinds.test_a_task_counts_for_the_kind_of_its_last_failure),
+    ("a kind outlives its last task", "kinds_of_errors", "    call('UNLINK', KEY.error .. kind)\n", "", error_kinds.test_a_kind_is_forgotten_with_its_last_task),
+    ("a deleted task stays in its kind", "deletion", "    if r[7] then attempt(error_kinds().leave, id, r[7], r[8]) end\n", "", error_kinds.test_a_kind_is_forgotten_with_its_last_task),
+    ("a retried task still needs somebody", "retry", "  attempt(error_kinds().retried, id)\n", "", error_kinds.test_a_retried_task_stays_in_its_kind_and_needs_nobody),
+    ("a crash has no kind", "recovery", "  attempt(error_kinds().note, id, r[2], 'WorkerDied\\n\\n' .. death.cause, is_dead, is_dead)\n", "", error_kinds.test_a_crash_that_counts_is_a_kind_by_its_cause),
+    ("a lost index of kinds stays lost", "mend", "then error_kinds().again(id, is_dead(id, r)) end", "then return end", error_kinds.test_the_index_is_made_anew_from_the_records),
+    ("the filter by a kind finds what only stands in its index", "listing", "  if kind ~= '' and string.match(r[6] or '', '^%x+') ~= kind then return false end\n", "", error_kinds.test_the_filter_asks_the_record),
     ("an end without a worker is not counted", "task_end", "  roll(how, r[1], r[2])\n", "", rollup.test_ends_that_no_worker_reported_are_counted_in_their_own_words),
     ("a recovery is not timed", "recovery", "  if ago then roll_recoveries(numbers, ago) end\n", "", rollup.test_a_worker_whose_end_nobody_saw_was_lost_at_its_last_heartbeat),
     ("an ordered end is a loss", "recovery", "  if death.ordered then return nil end\n", "", rollup.test_an_ordered_end_is_no_loss),
@@ -224,8 +236,8 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("a suspect is claimed by its entry", "pull", "if state ~= 'submitted' or solo == '1' or", "if state ~= 'submitted' or", suspects.test_a_worker_of_the_pool_claims_no_suspect_and_goes_on_beside_it),
     ("the first crash waits", "recovery", "elseif crashes < SUSPECT_CRASHES then", "elseif false then", recover.test_the_first_crash_goes_back_at_once_the_later_ones_wait),
     ("no death is free", "recovery", "not death.ordered and (death.charged or r[1] == '1')", "not death.ordered", recover.test_after_three_recoveries_without_an_order_each_one_counts),
-    ("crashes do not count", "recovery", "if crashes > death.runs then", "if crashes > 1000 then", suspects.test_two_more_deaths_in_quarantine_are_a_dead_letter),
-    ("one run more", "recovery", "if crashes > death.runs then", "if crashes > death.runs + 1 then", recover.test_a_task_has_so_many_runs_after_its_first_death, (3,)),
+    ("crashes do not count", "recovery", "local is_dead = crashes > death.runs\n", "local is_dead = crashes > 1000\n", suspects.test_two_more_deaths_in_quarantine_are_a_dead_letter),
+    ("one run more", "recovery", "local is_dead = crashes > death.runs\n", "local is_dead = crashes > death.runs + 1\n", recover.test_a_task_has_so_many_runs_after_its_first_death, (3,)),
     ("an order counts", "recovery", "local recoveries = not death.ordered and", "local recoveries = true and", recover.test_a_death_by_an_order_leaves_the_accounts_alone),
     ("recoveries make no suspect", "recovery", "local is_new = recoveries >= SUSPECT_RECOVERIES and", "local is_new = false and", recover.test_after_three_recoveries_without_an_order_each_one_counts),
     ("a dead letter is called a suspect", "recovery", "if is_new and read(id, 'state')[1] == 'submitted' then", "if is_new and not (counts and crashes > 0) then", recover.test_a_third_recovery_whose_crash_decides_makes_no_suspect, ([False, False, True], 0, "dead-letter")),

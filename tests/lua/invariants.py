@@ -16,6 +16,7 @@ from typing import Any
 from holdfast.core.pull_protocol import MOST
 from tests.lua.batches import batches_breaches
 from tests.lua.emitted import emitted_breaches
+from tests.lua.errors import errors_breaches
 from tests.lua.gates import gates_breaches
 from tests.lua.messages import joins_breaches, messages_breaches
 from tests.lua.orphans import orphans
@@ -62,6 +63,7 @@ def breaches(
         ties_breaches(view),
         batches_breaches(view),
         emitted_breaches(view),
+        errors_breaches(view),
     )
     return [breach for check in checks for breach in check]
 

@@ -86,6 +86,7 @@ SINGLE = frozenset(
         "asked",
         "answers",
         "reporter",
+        "errors",
     ]
 )
 OF_ABOUTS = ("about", "added", "feedback")
@@ -129,6 +130,8 @@ def _belongs(view: View, kind: str, name: str) -> bool:
         return name in view.index("webhooks")
     if kind == "receiver":
         return view.index(f"receiver:{name}").keys() <= view.index("webhooks").keys()
+    if kind in {"error", "error_tasks", "errors_of"}:
+        return True  # see errors_breaches
     if kind in {"batch", "batch_tasks"}:
         return name in view.index("batches")
     if kind in {"schedule", "fires"}:

@@ -70,7 +70,7 @@ LISTED: Mapping[str, Sequence[LazyCommand]] = {
         lazy("submit", "Submit tasks and, if wanted, wait for their results.", "submit.submit:submit"),
         lazy(
             "tasks",
-            "List, show, follow, cancel, pause, resume, retry, count and remove tasks.",
+            "List, show, follow, cancel, pause, resume, retry, count and remove tasks, and list their errors.",
             "tasks.list_and_show:tasks",
         ),
         lazy("batches", "List, show, seal and cancel batches of tasks.", "batch_commands:batches"),

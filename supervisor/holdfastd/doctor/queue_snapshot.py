@@ -233,6 +233,7 @@ def _ends(parents: Mapping[str, str]) -> Iterator[str]:
 
 _INDEXED: Mapping[str, tuple[str, ...]] = {  # from an index of owners to the kinds of keys that belong to them
     "deaths": ("death",),
+    "errors": ("error", "error_tasks"),
     "webhooks": ("webhook",),
     "batches": ("batch", "batch_tasks"),
     "schedules": ("schedule", "fires"),

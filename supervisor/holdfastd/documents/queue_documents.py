@@ -1,4 +1,4 @@
-"""Documents of lanes, workers, schedules, webhooks, unreadable entries and events."""
+"""Documents of lanes, workers, schedules, webhooks, kinds of errors, unreadable entries and events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.activity import Happening
 from holdfast.core.cadence import restored, words
+from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.lanes import Lanes, LaneState, LimitOrder, UnreadableEntry
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
@@ -301,7 +302,29 @@ def webhook_document(each: WaitingNotice) -> WebhookDocument:
     }
 
 
-# Unreadable entries and events as documents.
+# Kinds of errors, unreadable entries and events as documents.
+
+
+class ErrorKindDocument(TypedDict):
+    """A kind of errors. `kind`: its id, which the filter `error` of tasks takes. `place`: module and function.
+    `message`: with `#` for each number or id and `…` for each quoted value. `runs`: the failed runs since `first`.
+    `failed`: the tasks that failed with it and were not retried; `dead`: the dead letters among them."""
+
+    kind: str
+    handler: str
+    type: str
+    place: str
+    message: str
+    runs: int
+    failed: int
+    dead: int
+    first: Moment | None
+    last: Moment | None
+
+
+def error_kind_document(each: ErrorKind) -> ErrorKindDocument:
+    first, last = moment(each.first_ms), moment(each.last_ms)
+    return document_of(ErrorKindDocument, each, kind=each.kind_id, first=first, last=last)
 
 
 class UnreadableDocument(TypedDict):

@@ -18,7 +18,8 @@ from holdfastd.documents.printed_times import Moment, document_of, moment
 
 
 class ListedTask(TypedDict):
-    """A task without payloads. `created`, `due`, `finished`, `expires`: ISO 8601, in UTC."""
+    """A task without payloads. `error_kind`: the id of the kind of error of its last failed run. `created`, `due`,
+    `finished`, `expires`: ISO 8601, in UTC."""
 
     task_id: str
     state: State
@@ -48,6 +49,7 @@ class ListedTask(TypedDict):
     runs: int
     batch: str
     is_callback: bool
+    error_kind: str
     created: Moment | None
     due: Moment | None
     finished: Moment | None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated, TypedDict
 
 import msgspec
 from msgspec import Meta
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.task_filter import OfHandler
-from holdfast.core.tasks import TaskRecord
+from holdfast.client.task_filter import OfError, OfHandler
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import CannotRetryError, UnknownTaskError
 from holdfastd.operations.act import Act, Doing, Purged, Reason
 from holdfastd.operations.tasks import ChosenTask, ReasonedTask, RemovedTask, RetriedTask, retry_task
@@ -24,6 +26,7 @@ class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The filter of the dead letters to delete."""
 
     name: OfHandler = None
+    error: OfError = None
     older: Age | None = None
 
 
@@ -49,7 +52,7 @@ async def remove_dead(doing: Doing, given: ChosenTask) -> RemovedTask:
 
 
 async def retry_all_dead(doing: Doing, given: RetryAllDead) -> RetriedDead:
-    """Run all dead letters again, or those of a handler or of some age, each as a new task."""
+    """Run all dead letters again, or those of a handler, a kind of error or some age, each as a new task."""
     retried, refused = list[RetriedTask](), dict[str, str]()
     for task_id in await _chosen(doing, given):
         try:
@@ -63,7 +66,7 @@ async def retry_all_dead(doing: Doing, given: RetryAllDead) -> RetriedDead:
 
 
 async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> Purged:
-    """Delete all dead letters, or those of a handler or of some age, with all their data."""
+    """Delete all dead letters, or those of a handler, a kind of error or some age, with all their data."""
     ids, purged = await _chosen(doing, given), 0
     for start in range(0, len(ids), PAGE):
         purged += await doing.manager.purge_dead_letters(ids[start : start + PAGE])
@@ -76,21 +79,34 @@ async def _chosen(doing: Doing, given: RemoveAllDead) -> list[str]:
     before_ms = None
     if given.older is not None:
         before_ms = await doing.call(doing.store.clock_ms) - round(given.older * 1000)
-    return list(dict.fromkeys([task.task_id async for task in dead_letters(doing.manager, given.name, before_ms)]))
+    letters = dead_letters(doing.manager, given.name, before_ms, given.error)
+    return list(dict.fromkeys([task.task_id async for task in letters]))
 
 
-async def dead_letters(manager: TaskManager, name: str | None, before_ms: int | None) -> AsyncIterator[TaskRecord]:
-    """Read dead letters page by page, newest first. `name`: only this handler; `before_ms`: only tasks that failed
-    before this Unix time."""
+async def dead_letters(
+    manager: TaskManager, name: str | None, before_ms: int | None, error: str | None = None
+) -> AsyncIterator[TaskRecord]:
+    """Read dead letters page by page, newest first. `name`: only this handler; `error`: only this kind of error;
+    `before_ms`: only tasks that failed before this Unix time. Raises InvalidTaskError."""
     cursor = ""
     while True:
-        page = await manager.dead_letters(PAGE, cursor, before_ms)
+        page = await dead_page(manager, PAGE, cursor, before_ms, error)
         for task in page.tasks:
             if name in (None, task.name):
                 yield task
         cursor = page.cursor
         if not cursor:
             return
+
+
+async def dead_page(manager: TaskManager, limit: int, cursor: str, before_ms: int | None, error: str | None) -> Page:
+    """A page of dead letters, newest first. With `error`, only of this kind of error: a page may hold fewer tasks than
+    `limit`, even none, and others may follow. Raises InvalidTaskError."""
+    if error is None:
+        return await manager.dead_letters(limit, cursor, before_ms)
+    page = await manager.list_tasks(State.FAILED, error=error, limit=limit, cursor=cursor, newest_first=True)
+    found = [task for task in page.tasks if task.dead and (before_ms is None or (task.finished_ms or 0) <= before_ms)]
+    return replace(page, tasks=tuple(found))
 
 
 REMOVE_DEAD = Act("dead/remove", ChosenTask, remove_dead, "task_id")

@@ -27,6 +27,7 @@ OUTCOMES = {
     Settle.EXHAUSTED: 2,
     Settle.UNREADABLE: 2,
 }
+FAILURES = frozenset({Settle.RETRY, Settle.FAILED, Settle.REJECTED, Settle.EXHAUSTED, Settle.UNREADABLE})
 
 
 async def pull(world: World) -> None:
@@ -149,8 +150,9 @@ async def finish(world: World) -> None:
     delay = world.dice.choice([0, 500, 3000]) if kind in {Settle.RETRY, Settle.DEFER} else 0
     claim = process.exchange.held[task_id].claim
     checkpoint = b"saved" if kind in {Settle.SUSPENDED, Settle.RELEASE} and world.chance(0.5) else None
+    error = f"E\n\nmessage {world.dice.randrange(4)}" if kind in FAILURES else ""
     process.exchange.finish(
-        task_id, Settlement(task_id, claim, kind, process.outcome(task_id), delay, "why", checkpoint)
+        task_id, Settlement(task_id, claim, kind, process.outcome(task_id), delay, "why", checkpoint, error)
     )
 
 

@@ -38,6 +38,7 @@ LONGEST_KEY = 128
 Duration = Annotated[str, Meta(min_length=1, max_length=50, description="A duration: seconds, or 90s, 5m, 1h30m, 7d.")]
 W = TypeVar("W", bound=StrEnum)
 
+_ERROR_KIND = re.compile(r"[0-9a-f]{12}")
 _OWNER = re.compile(r"[A-Za-z0-9_.@-]{1,128}")
 
 
@@ -117,6 +118,16 @@ def check_owner(value: object) -> str:
     """The id of a worker's incarnation."""
     if not isinstance(value, str) or not _OWNER.fullmatch(value):
         raise InvalidTaskError(f"owner {shown(value)}: the incarnation of a worker is expected")
+    return value
+
+
+def check_error_kind(value: object) -> str:
+    """The id of a kind of errors."""
+    if not isinstance(value, str) or not _ERROR_KIND.fullmatch(value):
+        raise InvalidTaskError(
+            f"error {shown(value)}: the id of a kind of errors is expected, 12 hex digits; `supervisor tasks errors` "
+            "lists them"
+        )
     return value
 
 

@@ -147,7 +147,8 @@ class TaskQueries(RepeatedCalls):
         **wanted: Unpack[WantedTasks],
     ) -> Page:
         """A page of tasks without payloads. Filters are states, lane, handler's name, batch, `owner` (the incarnation
-        of the worker that runs the task), and age: accepted at least `older_than` and at most `newer_than` seconds ago.
+        of the worker that runs the task), `error` (the id of a kind of errors), and age: accepted at least `older_than`
+        and at most `newer_than` seconds ago.
         `newest_first`: within a state the newest first, else in the order of the queue.
 
         The page's cursor continues the list; at the end it is empty. One call reads a bounded number of tasks. So a

@@ -18,6 +18,7 @@ from holdfast.client.arguments import (
     Duration,
     check_batch_id,
     check_duration,
+    check_error_kind,
     check_flag,
     check_lane,
     check_name,
@@ -34,6 +35,9 @@ from holdfast_config.durations import shortest
 # "no filter".
 OfLane = Annotated[str | None, Meta(description="Only tasks of this lane.")]
 OfHandler = Annotated[str | None, Meta(description="Only tasks of the handler with this name.")]
+OfError = Annotated[
+    str | None, Meta(description="Only tasks whose last failed run ended with this kind of error (its id).")
+]
 Age = float | Duration | None  # seconds, or a text
 AGES = ("older", "newer")
 
@@ -49,6 +53,7 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ] = None
     batch: Annotated[str | None, Meta(description="Only tasks of this batch.")] = None
     owner: Annotated[str | None, Meta(description="Only tasks that this worker (its incarnation) runs.")] = None
+    error: OfError = None
     older: Annotated[Age, Meta(description="Only tasks accepted at least this long ago: 90s, 5m, 7d.")] = None
     newer: Annotated[Age, Meta(description="Only tasks accepted at most this long ago: 90s, 5m, 7d.")] = None
 
@@ -64,6 +69,7 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             newer_ms=_age_ms("newer", self.newer),
             batch="" if self.batch is None else check_batch_id(self.batch),
             owner="" if self.owner is None else check_owner(self.owner),
+            error="" if self.error is None else check_error_kind(self.error),
             newest_first=newest_first,
         )
 
@@ -94,6 +100,7 @@ class WantedTasks(TypedDict, total=False):
     name: str | None
     batch: str | None
     owner: str | None
+    error: str | None
     older_than: float | None
     newer_than: float | None
     newest_first: bool

@@ -74,7 +74,8 @@ class Settle(StrEnum):
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
     """The report of a delivery's end. `delay_ms`: the delay of a retry or a deferral; for a sleep, the moment of its
-    end by the store's clock. `reason` is a short line for the trail."""
+    end by the store's clock. `reason` is a short line for the trail. `error`: the text of the kind of error with which
+    the run failed (see core/error_kinds.py)."""
 
     task_id: str
     claim: str
@@ -83,6 +84,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     delay_ms: int = 0
     reason: str = ""
     checkpoint: bytes | None = None
+    error: str = ""
 
 
 class Verdict(StrEnum):

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.error_kinds import kind_text
 from holdfast.core.outcomes import (
     REVOKED,
     Asleep,
@@ -38,6 +39,7 @@ from holdfast.core.outcomes import (
     Rejected,
     UnreadableMessage,
     failure_document,
+    failure_in,
 )
 
 # Decides when a task that failed is tried again.
@@ -74,12 +76,14 @@ _COMPLETED = Settle.COMPLETED  # looked up once, because a lookup takes as long 
 
 
 class _Report(NamedTuple):
-    """The consequence of an outcome, for the settlement. `delay` in seconds."""
+    """The consequence of an outcome, for the settlement. `delay` in seconds. `failure`: the error of a run that
+    failed."""
 
     kind: Settle
     result: bytes = b""
     reason: str = ""
     delay: float = 0.0
+    failure: Failure | None = None
 
 
 def settlement(
@@ -103,9 +107,9 @@ def settlement(
             report = _Report(Settle.DEFER, delay=delay)
         case _:
             report = _reported(outcome)
-    kind, result, reason, delay = report
-    delay_ms = round(delay * 1000)
-    return Settlement(delivery.task_id, delivery.claim, kind, result, delay_ms, one_line(reason), checkpoint)
+    kind, result, reason, delay, failure = report
+    error, delay_ms = kind_text(failure) if failure else "", round(delay * 1000)
+    return Settlement(delivery.task_id, delivery.claim, kind, result, delay_ms, one_line(reason), checkpoint, error)
 
 
 def _reported(outcome: Completed | InputAsked | Failed | Rejected | UnreadableMessage) -> _Report:
@@ -115,11 +119,12 @@ def _reported(outcome: Completed | InputAsked | Failed | Rejected | UnreadableMe
         case InputAsked(state, result):
             return _Report(Settle(state), result)
         case Failed(result, reason):
-            return _Report(Settle.FAILED, result, reason)
+            return _Report(Settle.FAILED, result, reason, failure=failure_in(result))
         case Rejected(result, reason):
-            return _Report(Settle.REJECTED, result, reason)
+            return _Report(Settle.REJECTED, result, reason, failure=failure_in(result))
         case UnreadableMessage(reason):
-            return _Report(Settle.UNREADABLE, failure_document("rejected", Failure("Unreadable", reason)), reason)
+            failure = Failure("Unreadable", reason)
+            return _Report(Settle.UNREADABLE, failure_document("rejected", failure), reason, failure=failure)
 
 
 def _after_raising(raised: Raised, delivery: Delivery, policy: RetryPolicy, jitter: float) -> _Report:
@@ -127,9 +132,9 @@ def _after_raising(raised: Raised, delivery: Delivery, policy: RetryPolicy, jitt
     allowed = policy.max_attempts if delivery.max_attempts is None else delivery.max_attempts
     attempts, asked = delivery.attempts + 1, raised.retry_after
     if raised.final or attempts >= allowed:
-        return _Report(Settle.EXHAUSTED, failure_document("failed", raised.failure), summary)
+        return _Report(Settle.EXHAUSTED, failure_document("failed", raised.failure), summary, failure=raised.failure)
     delay = back_off(policy, attempts, jitter) if asked is None else asked_wait(asked)
-    return _Report(Settle.RETRY, reason=summary, delay=delay)
+    return _Report(Settle.RETRY, reason=summary, delay=delay, failure=raised.failure)
 
 
 def one_line(text: str) -> str:

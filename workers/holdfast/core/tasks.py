@@ -36,7 +36,8 @@ class TaskRecord(Generic[V]):
     `attempts`: runs of this turn that raised. `progress`: the last progress that the handler has shown. `read` converts
     the JSON value to `value`. `batch`: the task's batch; with `is_callback` the task is the callback of that batch.
     `refused`: the reason (a word of Accepted) if the task was accepted while Redis was away and Redis could not take
-    it. `duplicate_of`: the task that held its unique key.
+    it. `duplicate_of`: the task that held its unique key. `error_kind`: the id of the kind of error with which its last
+    failed run ended.
     """
 
     task_id: str
@@ -75,6 +76,7 @@ class TaskRecord(Generic[V]):
     runs: int = 0
     batch: str = ""
     is_callback: bool = False
+    error_kind: str = ""
     read: Callable[[Any], Any] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -160,8 +162,9 @@ class TaskIds:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The filter of tasks as a store takes it: states (none: all), lane, handler's name, batch, `owner` (the worker
-    that runs them; empty: any). Age: accepted at least `older_ms` and at most `newer_ms` ago (None: no limit).
-    `newest_first`: within a state the newest first, else in the order in which workers take them."""
+    that runs them), `error` (the kind of error of their last failed run); empty: any. Age: accepted at least `older_ms`
+    and at most `newer_ms` ago (None: no limit). `newest_first`: within a state the newest first, else in the order in
+    which workers take them."""
 
     states: tuple[State, ...] = ()
     lane: str = ""
@@ -170,6 +173,7 @@ class Wanted:
     newer_ms: int | None = None
     batch: str = ""
     owner: str = ""
+    error: str = ""
     newest_first: bool = False
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from holdfast.client.manager import TaskManager
+from holdfast.client.task_filter import OfError
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted, duration
 from holdfast.errors import CannotRetryError
@@ -19,9 +20,10 @@ from holdfastd.cli.tasks.change_tasks import change, show_retry
 from holdfastd.cli.tasks.list_and_show import show_task
 from holdfastd.documents import task_documents
 from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, RETRY_ALL_DEAD, dead_letters
+from holdfastd.operations.reading import description_of
 from holdfastd.operations.tasks import RETRY_TASK
 
-WHICH = "name the dead letters by TASK_ID, or select them with --all, --name or --older"
+WHICH = "name the dead letters by TASK_ID, or select them with --all, --name, --error or --older"
 
 COLUMNS = ("task", "lane", "dead for", "attempts", "crashes", "name", "reason")
 FIT = tables.TableFit(("task",), ("reason", "name"), drop=("crashes", "attempts", "lane", "name", "dead for"))
@@ -30,6 +32,7 @@ name_option = click.option("--name", help="Only tasks of the handler with this n
 older_option = click.option(
     "--older", type=parameters.DURATION, help="Only tasks that failed longer ago: 90s, 5m, 7d.", metavar="DURATION"
 )
+error_option = click.option("--error", help=description_of(OfError), metavar="KIND")
 all_option = click.option(
     "--all", "all_of_them", is_flag=True, help="All dead letters, or all that match the other options."
 )
@@ -43,13 +46,16 @@ def dead() -> None:
 
 @dead.command("list", epilog="Example: supervisor dead list --name billing.send_statement --limit 20")
 @name_option
+@error_option
 @older_option
 @parameters.limit_option(None, "Maximum number of dead letters to list.")
 @options.listing
-def list_dead_letters(session: Session, /, name: str | None, older: float | None, limit: int) -> None:
+def list_dead_letters(
+    session: Session, /, name: str | None, error: str | None, older: float | None, limit: int
+) -> None:
     """List dead letters, newest first. With --json it prints one document per line."""
 
-    tasks = manage(session, lambda manager: _found(manager, name, older, limit))
+    tasks = manage(session, lambda manager: _found(manager, name, older, error, limit))
     now_ms = int(time.time() * 1000)
     tables.answer_lines(
         session, map(task_documents.listed, tasks), COLUMNS, (_cells(each, now_ms) for each in tasks), FIT
@@ -80,8 +86,9 @@ def show(session: Session, /, task_id: str) -> None:
 @ids_argument
 @all_option
 @name_option
+@error_option
 @older_option
-@arguments_of(RETRY_ALL_DEAD, ("name", "older"))
+@arguments_of(RETRY_ALL_DEAD, ("name", "error", "older"))
 @options.changing
 def retry(
     session: Session,
@@ -89,14 +96,15 @@ def retry(
     task_ids: tuple[str, ...],
     all_of_them: bool,
     name: str | None,
+    error: str | None,
     older: float | None,
     reason: str | None,
 ) -> int:
     """Run dead letters again, each as a new task TASK_ID.r1 (or .r2 …). The old tasks are then no longer dead
     letters."""
-    if not _is_filtered(task_ids, all_of_them, name, older):
+    if not _is_filtered(task_ids, all_of_them, name, error, older):
         return change(session, RETRY_TASK, task_ids, given_of({"reason": reason}), show_retry)
-    which = given_of({"name": name, "older": older, "reason": reason})
+    which = given_of({"name": name, "error": error, "older": older, "reason": reason})
     answer = operate(session, RETRY_ALL_DEAD, which, store_session.LONG_RETRIES)
     for each in answer["retried"]:
         show_retry(session, each["task_id"], each)
@@ -111,24 +119,32 @@ def retry(
 @ids_argument
 @all_option
 @name_option
+@error_option
 @older_option
 @parameters.yes_option
 @options.changing
 def remove(
-    session: Session, /, task_ids: tuple[str, ...], all_of_them: bool, name: str | None, older: float | None, yes: bool
+    session: Session,
+    /,
+    task_ids: tuple[str, ...],
+    all_of_them: bool,
+    name: str | None,
+    error: str | None,
+    older: float | None,
+    yes: bool,
 ) -> int:
     """Delete dead letters with all their data. Without --yes it shows their number and asks."""
-    is_filtered = _is_filtered(task_ids, all_of_them, name, older)
+    is_filtered = _is_filtered(task_ids, all_of_them, name, error, older)
     chosen = list(dict.fromkeys(whole_ids(session, task_ids)))
     number = len(chosen)
     if is_filtered and not yes:
-        number = len(manage(session, lambda manager: _found(manager, name, older)))
+        number = len(manage(session, lambda manager: _found(manager, name, older, error)))
     if number:
         parameters.confirm(
             f"Delete {counted(number, 'dead letter')}?", "deleting dead letters cannot be undone", yes=yes
         )
     if is_filtered:
-        given = given_of({"name": name, "older": older})
+        given = given_of({"name": name, "error": error, "older": older})
         purged = operate(session, REMOVE_ALL_DEAD, given, store_session.LONG_RETRIES)["purged"]
         return store_session.print_purged(session, purged, ())
     done = converse(session, lambda store: store_session.operate_each(store, session, REMOVE_DEAD, chosen))
@@ -136,21 +152,23 @@ def remove(
     return store_session.print_purged(session, len(chosen) - len(refused), refused)
 
 
-def _is_filtered(task_ids: Sequence[str], all_of_them: bool, name: str | None, older: float | None) -> bool:
+def _is_filtered(task_ids: Sequence[str], all_of_them: bool, *others: object) -> bool:
     """False if dead letters are named by their ids. Raises UsageError if ids and a filter are given, or neither."""
-    filtered = all_of_them or name is not None or older is not None
+    filtered = all_of_them or any(other is not None for other in others)
     if bool(task_ids) == filtered:
-        raise click.UsageError(f"TASK_ID and --all, --name, --older exclude each other: {WHICH}" if task_ids else WHICH)
+        raise click.UsageError(
+            f"TASK_ID and --all, --name, --error, --older exclude each other: {WHICH}" if task_ids else WHICH
+        )
     return filtered
 
 
 async def _found(
-    manager: TaskManager, name: str | None, older: float | None, most: int | None = None
+    manager: TaskManager, name: str | None, older: float | None, error: str | None, most: int | None = None
 ) -> list[TaskRecord]:
     """Dead letters, newest first."""
     before_ms = None if older is None else round((time.time() - older) * 1000)
     tasks = list[TaskRecord]()
-    async for task in dead_letters(manager, name, before_ms):
+    async for task in dead_letters(manager, name, before_ms, error):
         tasks.append(task)
         if len(tasks) == most:
             break

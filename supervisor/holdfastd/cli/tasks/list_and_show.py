@@ -13,9 +13,11 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.query import NOT_COMPLETED
 from holdfast.client.task_filter import TaskListing
 from holdfast.core.delivery import EmittedPart
+from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.outcomes import ParentResult, read_result
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.words import counted, duration
 from holdfast.exits import Exit
 from holdfast.why.document import parent_documents, parent_words
 from holdfastd.cli.common import Session, options, output, parameters, tables
@@ -33,6 +35,7 @@ from holdfastd.cli.common.task_id import TASK_ID, whole_id
 from holdfastd.cli.tasks.bulk import bulk, filter_options, redaction_of
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
 from holdfastd.documents import printed_times, task_documents
+from holdfastd.documents.queue_documents import error_kind_document
 from holdfastd.documents.task_list import TASK_COLUMNS, Hide, TaskRow, call_of, chosen_columns, read_rows
 from holdfastd.operations.reading import read_texts
 
@@ -176,7 +179,7 @@ class PartPrinter:
 
 @options.group(epilog="Example: supervisor tasks list --state working")
 def tasks() -> None:
-    """List, show, follow, cancel, pause, resume, retry, count and remove tasks."""
+    """List, show, follow, cancel, pause, resume, retry, count and remove tasks, and list their errors."""
 
 
 for command in (list_tasks, follow, cancel, pause, resume, retry, remove, clean, bulk):
@@ -202,6 +205,47 @@ def count(session: Session, /) -> None:
     """Count tasks by state."""
     counts = task_documents.task_counts(ask(session, lambda store: store.counts()))
     tables.answer(session, counts, ("state", "tasks"), counts.items())
+
+
+KINDS_FIT = tables.TableFit(("kind",), ("error", "place"), drop=("runs", "dead", "first", "handler", "last", "place"))
+
+
+@tasks.command(epilog="Examples: supervisor tasks errors --since 1h; supervisor tasks retry --error 0b1c6a5e92d4")
+@click.option("--name", help="Only errors of the handler with this name.", metavar="NAME")
+@click.option(
+    "--since",
+    type=parameters.DURATION,
+    default="1d",
+    show_default=True,
+    metavar="DURATION",
+    help="Only kinds whose last failure was at most this long ago: 90s, 5m, 7d.",
+)
+@parameters.limit_option(100, "Maximum number of kinds.")
+@options.listing
+def errors(session: Session, /, name: str | None, since: float, limit: int) -> None:
+    """List the kinds of errors with which runs of tasks have failed, the latest first.
+
+    A kind is a handler, a type, a place and a message without its numbers, ids and quoted values. `--error KIND` of
+    other commands selects the tasks whose last failed run ended with this kind.
+    """
+
+    async def look(store: Store) -> tuple[int, Sequence[ErrorKind], int]:
+        now_ms = await store.clock_ms()
+        since_ms = max(0, now_ms - round(since * 1000))
+        return (*await store.error_kinds(name, since_ms, now_ms + 1, 1, 0, limit), now_ms)
+
+    count, found, now_ms = ask(session, look)
+    head = ("kind", "failed", "dead", "runs", "first", "last", "handler", "error", "place")
+    rows = (_kind_cells(each, now_ms) for each in found)
+    tables.answer_lines(session, map(error_kind_document, found), head, rows, KINDS_FIT)
+    if count > len(found):
+        output.note(f"{counted(count - len(found), 'kind')} more: --limit {count}")
+
+
+def _kind_cells(kind: ErrorKind, now_ms: int) -> tuple[object, ...]:
+    first, last = (f"{duration((now_ms - ms) / 1000)} ago" for ms in (kind.first_ms, kind.last_ms))
+    error = f"{kind.type}: {kind.message}" if kind.message else kind.type
+    return (kind.kind_id, kind.failed, kind.dead, kind.runs, first, last, kind.handler, error, kind.place)
 
 
 def show_task(session: Session, task: TaskRecord, /) -> None:

@@ -54,6 +54,7 @@ _TAGS = {
     "dead": "Dead letters: tasks that failed for good.",
     "webhooks": "Webhooks that wait to be delivered.",
     "events": "Events of tasks and workers.",
+    "errors": "Kinds of errors with which tasks have failed.",
     "stats": "Figures of a period.",
     "doctor": "What is wrong with the queue and its store now.",
     "activity": "Changes that were made, and who made them.",

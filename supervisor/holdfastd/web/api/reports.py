@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from holdfast.client.arguments import Duration, check_duration, check_id
+from holdfast.client.arguments import Duration, check_duration, check_id, check_name
 from holdfast.client.queue_views import EventFilter
 from holdfast.client.task_filter import OfLane
 from holdfast.core.activity import Happening
@@ -19,7 +19,12 @@ from holdfast.errors import InvalidTaskError
 from holdfastd.doctor.finding import Level
 from holdfastd.documents.period_report import ComparedDocument, Report, ReportDocument
 from holdfastd.documents.printed_times import Moment, moment
-from holdfastd.documents.queue_documents import EventDocument, event_document
+from holdfastd.documents.queue_documents import (
+    ErrorKindDocument,
+    EventDocument,
+    error_kind_document,
+    event_document,
+)
 from holdfastd.web.api.operation import ApiCall, ApiOperation, Limit
 
 STEP, STEPS = 250, 8  # events of one read, and maximum number of reads for one page
@@ -50,6 +55,20 @@ class EventList(TypedDict):
 
 class HandlerQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     since: Annotated[Duration, Meta(description="Length of the period: 10m, 1h, 7d, at most 15d.")] = "1h"
+
+
+class ErrorQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    since: Annotated[Duration, Meta(description="Only kinds whose last failure was at most this long ago.")] = "24h"
+    handler: Annotated[str | None, Meta(description="Only kinds of this handler; '' for tasks that name none.")] = None
+    limit: Limit = 100
+    first: Annotated[int, Meta(ge=0, le=1_000_000, description="Number of kinds to leave out.")] = 0
+
+
+class ErrorList(TypedDict):
+    """Kinds of errors, the latest first. `count`: the number of kinds in the period."""
+
+    errors: list[ErrorKindDocument]
+    count: int
 
 
 class StatsQuery(HandlerQuery, forbid_unknown_fields=True, frozen=True):
@@ -128,6 +147,20 @@ async def get_stats(call: ApiCall, query: StatsQuery) -> ReportDocument:
     return (await _report(call, query.since, query.handler, query.lane)).document()
 
 
+async def list_errors(call: ApiCall, query: ErrorQuery) -> ErrorList:
+    """List the kinds of errors with which runs of tasks have failed, the latest first.
+
+    A kind is a handler, a type, a place and a message without its numbers, ids and quoted values. A handler has at most
+    200 kinds, and the kind `other` for all further ones. Lists, counts and changes of tasks take a kind as the filter
+    `error`.
+    """
+    handler = query.handler and check_name(query.handler)
+    now_ms = await call.store.clock_ms()
+    since_ms = max(0, now_ms - round(check_duration("since", query.since) * 1000))
+    count, found = await call.store.error_kinds(handler, since_ms, now_ms + 1, 1, query.first, query.limit)
+    return {"errors": [error_kind_document(each) for each in found], "count": count}
+
+
 async def list_handlers(call: ApiCall, query: HandlerQuery) -> HandlerList:
     """List handlers with rate, failures, retries, crashes, waiting and run times of each.
 
@@ -184,6 +217,7 @@ def _events(found: list[Happening], cursor: str) -> EventList:
 REPORTS: tuple[ApiOperation, ...] = (
     ApiOperation("GET", "/events", list_events),
     ApiOperation("GET", "/stats", get_stats),
+    ApiOperation("GET", "/errors", list_errors),
     ApiOperation("GET", "/handlers", list_handlers),
     ApiOperation("GET", "/doctor", list_problems),
     ApiOperation("GET", "/activity", list_activity),

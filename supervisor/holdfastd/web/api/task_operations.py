@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from holdfast.client.arguments import Duration, check_batch_id, check_duration
 from holdfast.client.bulk_steps import asked_change
-from holdfast.client.task_filter import TaskListing
+from holdfast.client.task_filter import OfError, TaskListing
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Accepted
 from holdfast.core.batches import TaskEnd
@@ -256,6 +256,7 @@ BATCHES = (
 
 
 class DeadQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    error: OfError = None
     older: Annotated[Duration | None, Meta(description="Only tasks that failed longer ago than this time.")] = None
 
 
@@ -268,11 +269,14 @@ class UnreadableList(TypedDict):
 
 
 async def list_dead(call: ApiCall, query: DeadQuery) -> TaskList:
-    """List dead letters, newest first: tasks that failed at every attempt or ended too many workers."""
+    """List dead letters, newest first: tasks that failed at every attempt or ended too many workers.
+
+    With `error` a page may hold fewer tasks than `limit`, even none, and others may follow.
+    """
     before_ms = None
     if query.older is not None:
         before_ms = max(0, await call.store.clock_ms() - round(check_duration("older", query.older) * 1000))
-    page = await call.manager.dead_letters(query.limit, query.cursor, before_ms)
+    page = await dead.dead_page(call.manager, query.limit, query.cursor, before_ms, query.error)
     listed = [task_documents.listed(task) for task in page.tasks]
     return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
 

@@ -181,8 +181,8 @@ class QueueCounts(_KeptAnswer[Counts]):
 
     async def looked_through(self, wanted: TaskFilter) -> int | None:
         """About how many tasks a list with this filter searches: those of the batch, or those in the states. None for a
-        filter by worker: a worker runs few tasks."""
-        if wanted.owner:
+        filter by worker or by kind of error, which has an index of its own."""
+        if wanted.owner or wanted.error:
             return None
         if wanted.batch:
             with suppress(HoldfastError):

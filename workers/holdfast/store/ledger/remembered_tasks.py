@@ -203,7 +203,7 @@ async def ended(
     if place is None:
         raise InvalidTaskError(f"cursor {cursor!r}: the cursor of the page before is expected, or none to begin")
     before = (int(place["at"]), place["id"]) if place["at"] else _NEWEST
-    ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit)
+    ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit, wanted.error)
     found = {dump.task_id: dump for dump in await tasks.these(sql, queue, [each for each, _ in ids])}
     following = f"{MARK}{ids[-1][1]}:{ids[-1][0]}" if len(ids) == limit else ""
     fitting = [

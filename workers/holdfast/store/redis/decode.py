@@ -88,6 +88,7 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         expires_ms=number("expires") or None,
         batch=fields.get("batch", "").rpartition(" ")[2],
         is_callback=fields.get("batch", "").startswith("0 "),
+        error_kind=fields.get("error", "").partition(" ")[0],
     )
 
 

@@ -135,6 +135,10 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "rollup": "rollup:",  # hash: the figures of a minute, by lane and handler
         "rollups": "rollups:",  # text: the figures of ten minutes, an hour or a day, packed
         "reporter": "reporter",  # text: the steward that reports the figures of the queue
+        "errors": "errors",  # sorted set: kinds of errors, by their last failure
+        "error": "error:",  # hash: the facts of a kind
+        "errors_of": "errors_of:",  # sorted set: the kinds of a handler, by their last failure
+        "error_tasks": "error_tasks:",  # sorted set: the tasks that last failed with a kind (see kinds_of_errors.lua)
         "counters": "counters",  # hash: how often each kind of event happened
         "unreadable": "unreadable",  # list: entries that were set aside, with the reason
         "asked": "asked",  # sorted set: kept setting to the last request carried out on it

@@ -66,6 +66,11 @@ class Dump(NamedTuple):
         """The id of the batch of which it is a task or the callback; empty if it has none."""
         return self.text("batch").rpartition(" ")[2]
 
+    @property
+    def error_kind(self) -> str:
+        """The id of the kind of error of its last failed run; empty if there is none."""
+        return self.text("error").partition(" ")[0]
+
     def number(self, field: str) -> int:
         return int(float(self.record.get(field) or 0))
 

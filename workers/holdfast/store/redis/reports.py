@@ -11,6 +11,7 @@ from typing import Any
 from anyio import to_thread
 
 from holdfast.core.activity import KEPT, Activity, Happening, Happenings
+from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.rollup import (
     DAY,
     HOUR,
@@ -91,6 +92,16 @@ class RedisReports(RedisPart):
         flat = await self._run("rollups", PACKED_NAMES.get(length_ms, "minutes"), numbers.start, len(numbers))
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
+    async def error_kinds(
+        self, handler: str | None, since_ms: int, until_ms: int, steps: int, first: int, limit: int
+    ) -> tuple[int, tuple[ErrorKind, ...]]:
+        """Kinds of errors of a handler (None: of all) whose last failure was in this period, the latest first, from the
+        place `first` on; and how many there are. `steps`: those of the course."""
+        of = (handler or "", int(handler is not None))
+        count, *flat = await self._run("error_kinds", *of, since_ms, until_ms, steps, first, limit)
+        found = zip(*(flat[place::6] for place in range(6)), strict=True)
+        return count, tuple(kind for kind in (_error_kind(*each) for each in found) if kind)
+
     async def note_activity(self, activity: Activity) -> None:
         """Keep a change for Activity. The last 10,000 are kept."""
         fields = [part for field in _FIELDS for part in (field, getattr(activity, field))]
@@ -102,6 +113,17 @@ class RedisReports(RedisPart):
         newest = f"({position}" if position else "+"
         entries = await self._command("XREVRANGE", self._keys["activity"], newest, "-", "COUNT", limit)
         return tuple(_read(entry) for entry in entries)
+
+
+def _error_kind(kind: bytes, flat: Any, last_ms: int, failed: int, dead: int, course: Any) -> ErrorKind | None:
+    """None if somebody has damaged the facts of the kind."""
+    facts = {name: value.decode(errors="replace") for name, value in pairs(flat)}
+    runs, first_ms = facts.get("runs", "0"), facts.get("first", "")
+    type_, place, message = (*facts.get("text", "").split("\n"), "", "", "")[:3]
+    if not (type_ and runs.isdigit() and first_ms.isdigit()):
+        return None
+    name, counts = facts.get("name", ""), (int(runs), int(first_ms), last_ms, failed, dead)
+    return ErrorKind(kind.decode(), name, type_, place, message, *counts, tuple(course))
 
 
 def _rollup(length_ms: int, found: Any) -> Rollup:

@@ -54,7 +54,7 @@ class RedisTasks(RedisPart):
         """The arguments of the scripts that list and search."""
         yield from (decode.read_cursor(cursor), limit, self._keys.name(wanted.lane) if wanted.lane else "", wanted.name)
         yield from (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
-        yield from (wanted.batch, wanted.owner, int(wanted.newest_first), text)
+        yield from (wanted.batch, wanted.owner, wanted.error, int(wanted.newest_first), text)
         yield from wanted.states or tuple(State)
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:

@@ -52,7 +52,7 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
     plain = s.task_id, s.claim, s.result.decode()
     if s.kind is Settle.COMPLETED and not (s.delay_ms or s.reason or s.checkpoint):
         return plain
-    return *plain, s.kind, s.delay_ms, s.reason, s.checkpoint.decode() if s.checkpoint else ""
+    return *plain, s.kind, s.delay_ms, s.reason, s.checkpoint.decode() if s.checkpoint else "", s.error
 
 
 class RedisWorker(RedisPart):

@@ -35,6 +35,7 @@ CREATE TABLE holdfast_tasks (
     steps bytea NOT NULL DEFAULT '\x90',   -- places and texts: none is called again after a loss of Redis
     parent_results bytea NOT NULL DEFAULT '\x90', -- six values of each task it was submitted after, which may be deleted
     batch text COLLATE "C" NOT NULL DEFAULT '', -- empty: of none; from its tasks a batch is put back as a whole
+    error text COLLATE "C" NOT NULL DEFAULT '', -- the kind of error of its last failed run, or empty
     amended_epoch bigint NOT NULL DEFAULT 0, -- changes after the end are numbered: by the ledger's epoch,
     amended bigint NOT NULL DEFAULT 0,     -- and by the count of such changes of the task
     PRIMARY KEY (queue, task_id)
@@ -44,6 +45,8 @@ CREATE INDEX holdfast_tasks_open ON holdfast_tasks (queue, seq, created_ms, task
 CREATE INDEX holdfast_tasks_seen ON holdfast_tasks (queue, seen_ms, task_id);
 CREATE INDEX holdfast_tasks_finished ON holdfast_tasks (queue, finished_ms, task_id) WHERE finished_ms IS NOT NULL;
 CREATE INDEX holdfast_tasks_batch ON holdfast_tasks (queue, batch, task_id) WHERE batch <> '';
+
+CREATE INDEX holdfast_tasks_error ON holdfast_tasks (queue, error, finished_ms, task_id) WHERE error <> '';
 
 CREATE TABLE holdfast_turns (
     queue text COLLATE "C" NOT NULL,

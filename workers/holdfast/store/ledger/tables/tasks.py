@@ -121,7 +121,7 @@ UNION
 _LISTS = ("trail", "ties", "webhooks", "steps", "parent_results")
 _KEPT = (
     *("state", "seq", "created_ms", "finished_ms", "seen_ms", "asked", "turn", "dead", "message_ids", "digests"),
-    *("record", "pending", "checkpoint", *_LISTS, "batch", "amended_epoch", "amended"),
+    *("record", "pending", "checkpoint", *_LISTS, "batch", "error", "amended_epoch", "amended"),
 )
 _KEEP = f"""
 INSERT INTO holdfast_tasks AS t (queue, task_id, {", ".join(_KEPT)})
@@ -176,6 +176,8 @@ WHERE queue = $1 AND task_id = ANY($2) ORDER BY task_id, turn"""
 _ENDED = """
 SELECT task_id, finished_ms FROM holdfast_tasks WHERE queue = $1 AND state = ANY($2) AND finished_ms IS NOT NULL
     AND (finished_ms, task_id) < ($3, $4) ORDER BY finished_ms DESC, task_id DESC LIMIT $5"""
+
+_ENDED_WITH_ERROR = _ENDED.replace("finished_ms IS NOT NULL", "finished_ms IS NOT NULL AND error = $6 AND error <> ''")
 
 _TRIM = """
 DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id IN (
@@ -268,10 +270,11 @@ async def _pages(sql: Any, query: str, queue: str, names: Collection[str]) -> As
 
 
 async def ended(
-    sql: Any, queue: str, states: Sequence[str], before: tuple[int, str], limit: int
+    sql: Any, queue: str, states: Sequence[str], before: tuple[int, str], limit: int, error: str = ""
 ) -> list[tuple[str, int]]:
-    """Ids of tasks in these terminal states and when they ended, newest first."""
-    rows = await sql.fetch(_ENDED, queue, list(states), *before, limit)
+    """Ids of tasks in these terminal states and when they ended, newest first. `error`: only of this kind of error."""
+    query, kinds = (_ENDED_WITH_ERROR, [error]) if error else (_ENDED, [])
+    rows = await sql.fetch(query, queue, list(states), *before, limit, *kinds)
     return [(row["task_id"], row["finished_ms"]) for row in rows]
 
 
@@ -292,7 +295,17 @@ def _row(queue: str, dump: Dump, seen_ms: int) -> tuple[object, ...]:
     numbers = (dump.number("seq"), dump.number("created"), finished, seen_ms, dump.number("asked"), dump.number("turn"))
     messages = (dump.dead.decode(), list(seen), list(seen.values()))
     packed = (_pack(dump.record), _pack(dump.pending), dump.checkpoint, *(_pack(getattr(dump, of)) for of in _LISTS))
-    return queue, dump.task_id, dump.text("state"), *numbers, *messages, *packed, dump.batch, *dump.amended
+    return (
+        queue,
+        dump.task_id,
+        dump.text("state"),
+        *numbers,
+        *messages,
+        *packed,
+        dump.batch,
+        dump.error_kind,
+        *dump.amended,
+    )
 
 
 def _turns(dump: Dump) -> Iterable[_Turn]:

@@ -13,7 +13,7 @@
 -- While a record is put back its field `restoring` says so. An error leaves the field there: the next rebuild puts the task back anew, unless
 -- it has run meanwhile, and no ledger copies it before.
 -- flags: allow-oom
--- use: earlier_record amendments acceptance messages ties parents parent_results batches webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record shared_keys
+-- use: earlier_record amendments acceptance messages ties parents parent_results batches webhook_outbox pause_requests joined_messages envelope damage clock journal lane task_record shared_keys kinds_of_errors
 local meta = call('HMGET', KEY.meta, 'rebuilding', 'ledger')
 local REBUILDING = meta[1] == ARGV[1]
 accept_for_ledger()
@@ -231,6 +231,7 @@ local function restore(t)
   if #t.webhooks > 0 then put_webhooks(t) end
   note('restored', t.id, t.has.state .. ' ' .. t.has.turn)
   put_in_place(t)
+  if t.has.error then error_kinds().again(t.id, t.dead ~= '') end
   if t.has.batch then batching().put_back(t.id, t.has) end
   call('HDEL', KEY.task .. t.id, 'restoring')
   return 'restored'

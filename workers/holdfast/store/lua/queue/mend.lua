@@ -7,7 +7,7 @@
 -- Keeps: I3, I14. The value of such a key is lost already. Data that no record has begins anew: the ends of timed unique keys, figures.
 -- The field `anew` of `meta` is the cursor of the look through all keys. Any steward continues it.
 -- flags: allow-oom
--- use: queue_keys task_record journal clock ties damage schedules webhook_outbox workers lane shared_keys limits
+-- use: queue_keys task_record journal clock ties damage schedules webhook_outbox workers lane shared_keys limits kinds_of_errors
 local page = tonumber(ARGV[1])
 local removed = damaged_queue_keys()
 
@@ -87,9 +87,10 @@ end
 local AGAIN = {}
 
 function AGAIN.task(id)
-  local r = read(id, 'state', 'due', 'finished', 'expires', 'joining', 'retried_as')
+  local r = read(id, 'state', 'due', 'finished', 'expires', 'joining', 'retried_as', 'error')
   local state = r[1]
   if not state or flaw_of(id) then return end
+  if r[7] and not call('ZSCORE', KEY.errors, (error_kinds().parse(r[7])) or '') then error_kinds().again(id, is_dead(id, r)) end
   if state == 'delayed' then call('ZADD', KEY.due, 'NX', whole(r[2]) or NOW, id)
   elseif state == 'waiting' then call('ZADD', KEY.waiting, 'NX', NOW, id)
   elseif PARKED[state] then

@@ -1,4 +1,4 @@
--- use: task_record limits journal agenda clock parent_results batches amendments damage conversations
+-- use: task_record limits journal agenda clock parent_results batches amendments damage conversations kinds_of_errors
 -- provides: forget forget_batches
 -- Tells a ledger that a task was removed, and which life of its id.
 local function tell_removed(id)
@@ -46,7 +46,7 @@ local function forget(all, how)
   end
 
   local function forget_one(id)
-    local r = read(id, 'turn', 'state', 'given', 'if_parent_fails', 'finished', 'batch')
+    local r = read(id, 'turn', 'state', 'given', 'if_parent_fails', 'finished', 'batch', 'error', 'name')
     results = (r[3] or r[4]) and (results or parent_results()) or results
     if r[3] then attempt(results.keep, id, r[5], r[1]) end
     local turns = turns_of(id, r[1])
@@ -59,6 +59,7 @@ local function forget(all, how)
     room, forgotten = room - turns - let_others_know(id, r, results), forgotten + 1
     call('ZREM', KEY.finished, id)
     call('ZREM', KEY.dead, id)
+    if r[7] then attempt(error_kinds().leave, id, r[7], r[8]) end
     if beside and redis.pcall('ZSCORE', KEY.abouts, id) then attempt(forget_about, id) end
     call('UNLINK', KEY.task .. id, KEY.op .. id, KEY.history .. id, KEY.checkpoint .. id, KEY.pending .. id,   -- last, so that a repeated call finds the record
       KEY.messages .. id, KEY.trail .. id, KEY.retrying .. id, KEY.steps .. id, KEY.parts .. id)

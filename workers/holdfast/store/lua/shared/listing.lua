@@ -1,19 +1,20 @@
 -- use: task_record batches clock shared_keys
 -- provides: answer_of
--- The tasks that a list or a search asks for, after a cursor. The filter has states, a lane, a handler's name, an age, a batch and a
--- worker. The tasks are read from the smallest index: the worker's, the batch's, or those of the states.
+-- The tasks that a list or a search asks for, after a cursor. The filter has states, a lane, a handler's name, an age, a batch, a
+-- worker and a kind of error. The tasks are read from the smallest index: the worker's, the batch's, the kind's, or those of the states.
 -- ARGV: cursor ('' to begin), limit, lane, name ('' for any), the lowest age, the highest age (ms since a task was accepted; '' for any),
---       batch, worker (both '' for any), newest (1: the last of each state first; else in the order of the queue), text, states.
+--       batch, worker, kind of error (each '' for any), newest (1: the last of each state first; else in the order of the queue), text,
+--       states.
 -- A cursor is the place of the last task that was looked at: index, score and id, one on each line. It stays good after this task is gone:
 -- the list continues with its neighbour.
 local LOOKS, WINDOW, LARGEST = 200, 100, 100   -- records, places read at once, and tasks of one page: some milliseconds, in which other clients wait
 local TEXT_BYTES = 524288   -- texts of tasks that one step reads
 local limit, lane, name, older, newer = math.min(tonumber(ARGV[2]), LARGEST), ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local batch, owner, newest = ARGV[7], ARGV[8], ARGV[9] == '1'
+local batch, owner, kind, newest = ARGV[7], ARGV[8], ARGV[9], ARGV[10] == '1'
 local from, from_score, from_id = string.match(ARGV[1], '^([^\n]*)\n([^\n]*)\n([^\n]*)$')
 local last_created, first_created = older and NOW - older, newer and NOW - newer
 local wanted = {}
-for i = 11, #ARGV do wanted[ARGV[i]] = true end
+for i = 12, #ARGV do wanted[ARGV[i]] = true end
 
 -- True if some task may be in one of these states. The counts of parked and ended tasks make a look at their indexes unnecessary.
 local function any(states)
@@ -42,6 +43,7 @@ end
 local function indexes()
   if owner ~= '' then return {'1' .. NAME.worker .. owner .. NAME.of_running} end
   if batch ~= '' then return bands_of_batch() end
+  if kind ~= '' then return {'7' .. NAME.error_tasks .. kind} end
   local found, lanes = {}, {}
   if wanted.working then
     for _, incarnation in ipairs(call('ZRANGE', KEY.workers, 0, -1)) do found[#found + 1] = '1' .. NAME.worker .. incarnation .. NAME.of_running end
@@ -116,9 +118,10 @@ local function passed(index, score, id)
 end
 
 local function fits(id)
-  local r = read(id, 'state', 'lane', 'name', 'created', 'batch')
+  local r = read(id, 'state', 'lane', 'name', 'created', 'batch', 'error')
   if not wanted[r[1]] or (lane ~= '' and r[2] ~= lane) or (name ~= '' and r[3] ~= name) then return false end
   if owner ~= '' and batch ~= '' and string.match(r[5] or '', ' (%S*)$') ~= batch then return false end
+  if kind ~= '' and string.match(r[6] or '', '^%x+') ~= kind then return false end
   local created = tonumber(r[4])
   return not ((last_created and created > last_created) or (first_created and created < first_created))
 end

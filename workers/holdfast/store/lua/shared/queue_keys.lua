@@ -7,7 +7,7 @@ local function damaged_queue_keys()
   local TYPES = {
     zset = {KEY.due, KEY.waiting, KEY.parked, KEY.finished, KEY.dead, KEY.cancels, KEY.agenda, KEY.alarms, KEY.unserved, KEY.workers,
       KEY.deaths, KEY.schedules, KEY.batches, KEY.batch_looks, KEY.batches_ended, KEY.webhooks, KEY.receivers, KEY.receivers_prompt, KEY.prompt,
-      KEY.conversations, KEY.abouts, KEY.noted, KEY.web_sessions, KEY.bulk_changes, KEY.asked, KEY.answers},
+      KEY.conversations, KEY.abouts, KEY.noted, KEY.web_sessions, KEY.bulk_changes, KEY.errors, KEY.asked, KEY.answers},
     hash = {KEY.tally, KEY.unique, KEY.debounce, KEY.seq, KEY.heads, KEY.stale, KEY.tended, KEY.wrong_end, KEY.turns, KEY.rates, KEY.closed,
       KEY.clocks, KEY.published, KEY.ahead, KEY.apart, KEY.receivers_turn, KEY.pushes, KEY.counters},
     set = {KEY.joining, KEY.leftover, KEY.turned, KEY.gated, KEY.handlers, KEY.quarantine, KEY.declared, KEY.catalog_digests},

@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers rollup begun
+-- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers rollup begun kinds_of_errors
 -- provides: recover_task recover
 -- Puts back the tasks of a dead worker.
 --
@@ -26,7 +26,9 @@ local function crash(id, claim, death)
   count('crashes')
   local r = read(id, 'lane', 'name')
   roll('crashed', r[1], r[2])
-  if crashes > death.runs then
+  local is_dead = crashes > death.runs
+  attempt(error_kinds().note, id, r[2], 'WorkerDied\n\n' .. death.cause, is_dead, is_dead)
+  if is_dead then
     call('ZADD', KEY.dead, NOW, id)
     count('dead')
     finish(id, 'failed', 'ended its worker ' .. crashes .. ' times', has_rest(id))

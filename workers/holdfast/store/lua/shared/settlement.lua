@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end messages gates pause_requests damage joined_messages clock webhook_outbox rollup
+-- use: task_record lane journal task_end messages gates pause_requests damage joined_messages clock webhook_outbox rollup kinds_of_errors
 -- provides: settle
 -- Settles claims: records the outcome of a run, or puts the task back.
 --
@@ -118,12 +118,13 @@ local function settle_one(id, s)
   s.pause = r[12]
   -- A run that ended by itself has ended neither its worker nor the host: the recoveries in a row begin anew.
   if r[13] and not UNENDED[s.kind] then write(id, 'recoveries', 0) end
+  if s.error ~= '' then attempt(error_kinds().note, id, r[14], s.error, committed, s.kind == 'exhausted') end
   if committed then commit(id, s, committed, r[5]) else put_back(id, s) end
   roll(s.kind, r[6], r[14])
   if state == 'working' then leave_index(id, state, r[6], r[4]) end   -- last, so that after an error the index still leads to the task
   return 'OK'
 end
 
--- Settles one claim. `s`: id, claim, kind, delay, reason, result, checkpoint ('' for none). Answers OK, ALREADY, LOST or GONE; a damaged
+-- Settles one claim. `s`: id, claim, kind, delay, reason, result, checkpoint, error ('' for none). Answers OK, ALREADY, LOST or GONE; a damaged
 -- task answers GONE, too.
 local function settle(s) return each_task(s.id, nil, nil, settle_one, s) or 'GONE' end

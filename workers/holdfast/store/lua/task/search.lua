@@ -6,7 +6,7 @@
 --       messages, operation, result}. Of a large operation or result: only its beginning.
 -- flags: no-writes, allow-oom
 -- use: listing task_record
-local text, LARGEST_TEXT = ARGV[10], 65535
+local text, LARGEST_TEXT = ARGV[11], 65535
 
 local function holds(value) return type(value) == 'string' and string.find(string.lower(value), text, 1, true) end
 local function text_at(key)

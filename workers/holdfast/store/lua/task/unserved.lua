@@ -7,7 +7,7 @@
 -- one.
 -- Keeps: I3, I5, I9, I14.
 -- flags: allow-oom
--- use: task_end unknown_handlers workers clock journal task_record damage shared_keys
+-- use: task_end unknown_handlers workers clock journal task_record damage shared_keys kinds_of_errors
 local timeout, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_STEP = 10000
 local tasks_left = limit
@@ -17,6 +17,7 @@ local function fail(id, lane, name, clock)
   leave_index(id, 'submitted', lane)
   local reason = 'no worker has served ' .. (name == '' and 'tasks that name no handler' or 'handler ' .. name) .. ' in lane '
     .. lane .. ' for ' .. math.floor(clock / 1000) .. ' s'
+  attempt(error_kinds().note, id, name, 'Unserved\n\nno worker has served the handler', true, true)
   call('ZADD', KEY.dead, NOW, id)
   count('dead')
   finish(id, 'failed', reason, has_rest(id))

@@ -1,0 +1,103 @@
+"""Kinds of errors: failures of one handler with the same type, place and message without its variable parts.
+
+Theory of operation. A worker makes the text of a kind when it settles a run that failed; a run that succeeds makes
+none. The script that settles adds the handler and takes a digest of both (`kinds_of_errors.lua`). The digest is the
+kind's id, which lists, searches and bulk changes take as a filter.
+
+Warning. Two failures that differ only in a number, an id or a quoted value must give the same text. So the place names
+no line: an edit above the place must not make a new kind.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from holdfast.core.outcomes import Failure
+
+LONGEST = 120  # characters of each part of a text
+KINDS = 200  # kinds of one handler; further failures of the handler count as the kind `other` (see kinds_of_errors.lua)
+
+_FRAME = re.compile(r'^[ |]*File "([^"\n]+)", line \d+, in (.+)$', re.MULTILINE)
+_FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/holdfast/handler/", "/holdfast/worker/")
+_SUFFIX = re.compile(r"\.pyc?$")
+
+_VARIABLE = re.compile(
+    r"""
+    (?<!\w) (?P<quote>['"`]) (?: \\. | (?!(?P=quote)). )* (?: (?P=quote)(?!\w) | $ )
+    | (?P<uuid> \b [0-9a-f]{8} (?: -[0-9a-f]{4} ){3} - [0-9a-f]{12} \b )
+    | (?<![\w.]) -? (?P<number> \d+ (?: [.,]\d+ )* (?: e[+-]?\d+ )? ) (?!\w)
+    | (?<!\w) (?= [a-z_]* \d ) (?P<word> \w+ )
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII,
+)
+_SEVERAL = re.compile(r"(?P<one>[#…])(?:, ?[#…])+")
+_HEX = re.compile(r"(?:0x)?[0-9a-f]{6,}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """A kind of errors, as a store has counted it. `kind_id`: the filter `error` takes it. `place`: module and function
+    of the user's code; empty if unknown. `message`: with `#` for each number or id and `…` for each quoted value.
+
+    `runs`: the runs that failed with it since `first_ms`. `failed`: the tasks that failed with it and were not retried.
+    `dead`: the dead letters among these. `course`: how many tasks last failed with it, in equal steps of the period
+    asked for."""
+
+    kind_id: str
+    handler: str
+    type: str
+    place: str
+    message: str
+    runs: int
+    first_ms: int
+    last_ms: int
+    failed: int
+    dead: int
+    course: tuple[int, ...] = ()
+
+
+def kind_text(failure: Failure) -> str:
+    """The text of the failure's kind: its type, its place and its message without variable parts, each on a line."""
+    return "\n".join((_line(failure.type), place_of(failure.traceback), _line(without_variables(failure.message))))
+
+
+def place_of(traceback: str) -> str:
+    """The innermost frame of the user's code, as `module:function`. If there is none, the innermost frame in a library
+    or in Holdfast; empty without frames."""
+    innermost = ""
+    for path, function in reversed(_FRAME.findall(traceback)):
+        is_own = not any(part in path for part in _FOREIGN)
+        if is_own or not innermost:
+            innermost = _line(f"{_module(path)}:{function}")
+        if is_own:
+            break
+    return innermost
+
+
+def without_variables(message: str) -> str:
+    """The message with `#` for each number and id, `…` for each quoted value, and one of these for a list of them."""
+    return _SEVERAL.sub(r"\g<one>", _VARIABLE.sub(_mark, message))
+
+
+def _module(path: str) -> str:
+    """The last two parts of the file's path, which are the same on hosts with different folders."""
+    return without_variables(".".join(_SUFFIX.sub("", path).rsplit("/", 2)[-2:]))
+
+
+def _mark(found: re.Match[str]) -> str:
+    if found["quote"]:
+        return "…"
+    return _name_in(found["word"]) if found["word"] else "#"
+
+
+def _name_in(word: str) -> str:
+    """The word with `#` for its variable part: `node3` → `node#`, `cus_9fA31` → `cus_#`, `9fa31` → `#`."""
+    name = word.rstrip("0123456789")
+    if name.isalpha() and not _HEX.fullmatch(word):
+        return f"{name}#"
+    return f"{word[: word.rfind('_') + 1].rstrip('0123456789')}#" if word[0].isalpha() and "_" in word else "#"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:LONGEST]
