@@ -46,6 +46,7 @@ SINGLE = frozenset(
         "dead",
         "unreadable",
         "activity",
+        "depths",
         "web_sessions",
         "bulk_changes",
         "events",

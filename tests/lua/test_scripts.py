@@ -22,7 +22,7 @@ BEFORE = (
     "fast_pull",
     "fast_submit",
 )  # put before operations; each answers in their place
-WITHOUT_SCRIPT = {"activity", "bulk_change", "bulk_changes", "web_sessions"}  # keys of single commands
+WITHOUT_SCRIPT = {"activity", "bulk_change", "bulk_changes", "depths", "web_sessions"}  # keys of single commands
 FOR_THEIR_EFFECT = {"once": {"guard"}}  # used though no name of it is
 BY_THE_LOADER = {"carry_out"}
 SERVER = frozenset(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.lanes import LaneBound, LaneLimit
+from holdfast.core.worker_records import Introduction, ServedLane, ServedWork
 from holdfast_config import RedisSettings
+from holdfastd.steward.duties.lane_duties import lane_depths
 from tests.web.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -89,3 +91,48 @@ async def test_a_lane_that_cannot_be_is_a_sentence(redis_settings: RedisSettings
         answer = await here.browser.get(f"/lane?name={name}", headers=HTML)
         assert answer.status_code in {400, 404}
         assert SCRIPT not in answer.text
+
+
+async def test_a_lane_shows_how_many_tasks_have_waited_who_serves_it_and_its_tasks(
+    redis_settings: RedisSettings,
+) -> None:
+    async with site(redis_settings) as here:
+        for number in range(3):
+            await here.manager.run_task("x", task_id=f"t{number}", lane="mail", name="mail.send")
+        assert "data-chart" not in await here.page("/lane?name=mail"), "nothing has been noted yet"
+        await lane_depths(here.store).run_once()
+        await lane_depths(here.store).run_once()  # of another host
+        ((_, waiting),) = await here.store.depths(0)
+        assert waiting == {"mail": 3}
+        served = ServedWork((ServedLane("mail"),), frozenset({"mail.send"}))
+        await here.store.register(Introduction("w-1", "far", "boot", 4711, 5, served))
+        shown = await here.page("/lane?name=mail")
+        assert '"names": ["waiting"]' in shown
+        assert "[3.0]" in shown
+        assert "worker 5 on far (pid 4711)" in shown
+        assert 'href="/task?id=t2"' in shown
+        assert 'href="/tasks?lane=mail"' in shown
+        assert 'class="spark"' in await here.page("/lanes")
+
+
+async def test_a_lane_is_paused_with_the_button_of_its_page(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("x", lane="mail")
+        shown = await here.page("/lane?name=mail")
+        head = shown.split('class="head"', 1)[1].split('id="live"', 1)[0]
+        assert 'action="/lanes/pause"' in head
+        await here.change("/lanes/pause", lane="mail", reason="")
+        head = (await here.page("/lane?name=mail")).split('class="head"', 1)[1].split('id="live"', 1)[0]
+        assert 'action="/lanes/resume"' in head
+        assert 'action="/lanes/pause"' not in head
+
+
+async def test_a_note_of_depths_has_the_fullest_lanes(
+    redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.store.redis.lanes.MOST_DEPTHS", 1)
+    async with site(redis_settings) as here:
+        for lane in ("few", "many", "many"):
+            await here.manager.run_task("x", lane=lane)
+        await here.store.note_depths()
+        assert [waiting for _, waiting in await here.store.depths(0)] == [{"many": 2}]

@@ -28,7 +28,7 @@ from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties import store_duties, upkeep, worker_recovery
 from holdfastd.steward.duties.bells import bells
 from holdfastd.steward.duties.host_duties import host_marks
-from holdfastd.steward.duties.lane_duties import LaneAudit, LaneLimits, lane_tending
+from holdfastd.steward.duties.lane_duties import LaneAudit, LaneLimits, lane_depths, lane_tending
 from holdfastd.steward.duties.orphans import Orphans
 from holdfastd.steward.duties.schedule_duties import UndeclaredSchedules, schedule_fires
 from holdfastd.steward.duties.webhook_duties import Webhooks
@@ -159,6 +159,7 @@ class Steward:
         for lane in settings.lane_names:
             yield LaneAudit(store, lane).duty()
         yield lane_tending(store, settings.lane_names)
+        yield lane_depths(store)
         yield upkeep.unserved_tasks(store, settings.unknown_handler_timeout)
         yield UndeclaredSchedules(store).duty()
         yield upkeep.batch_counts(store)

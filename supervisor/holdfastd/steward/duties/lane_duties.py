@@ -85,6 +85,19 @@ class LaneAudit:
         return NEXT_PAGE if self._cursor or put_back else AUDIT_EVERY
 
 
+# Lane depths notes how many tasks wait in each lane, for the charts of the dashboard.
+
+DEPTHS_EVERY = 60.0  # seconds
+
+
+def lane_depths(store: Store) -> Duty:
+    async def run_once() -> float:
+        await store.note_depths()
+        return DEPTHS_EVERY
+
+    return Duty("lane depths", run_once)
+
+
 # Lane tending carries out the orders (cancel, pause, resume) that producers pushed to lanes, and removes stale entries.
 
 

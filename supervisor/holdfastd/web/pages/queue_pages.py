@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -10,6 +10,9 @@ from starlette.responses import Response
 
 from holdfast.core.batches import TaskEnd
 from holdfast.core.lanes import LaneState
+from holdfast.core.rollup import HOUR
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
 from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
@@ -19,8 +22,12 @@ from holdfastd.operations.batches import known_batch
 from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.lanes import shown_lane
 from holdfastd.operations.unreadable import missing
+from holdfastd.web.pages.report_pages import Chart, polyline
 from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
+
+LATEST = 10  # tasks of one lane
+HOURS = 6  # of the chart of a lane
 
 
 async def lanes(
@@ -35,6 +42,7 @@ async def lanes(
         400 if error else 200,
         lanes=found.lanes,
         now_ms=found.now_ms,
+        depths=_courses(await access.store.depths(found.now_ms - HOUR)),
         handlers={
             name: rate_words(order) or "none" for name, order in found.handlers.items() if order.asked or order.told
         },
@@ -59,7 +67,10 @@ async def lane(
     except NotFoundError as not_found:  # the form accepts an unknown lane if `create` is checked
         unknown = str(not_found)
     shown = next(each for each in found.lanes if each.name == wanted)
-    (served,) = await access.store.service([(wanted, "")])
+    tasks = (await access.store.tasks(Wanted(states=tuple(State), lane=wanted, newest_first=True), LATEST)).tasks
+    names = dict.fromkeys(["", *(task.name for task in tasks)])
+    served = await access.store.service([(wanted, each) for each in names])
+    since = found.now_ms - HOURS * HOUR
     return page(
         request,
         "lane.html",
@@ -67,12 +78,25 @@ async def lane(
         lane=shown,
         now_ms=found.now_ms,
         living=found.living,
-        servers=served.servers,
+        servers=list(dict.fromkeys(server for each in served for server in each.servers)),
+        tasks=tasks,
+        depth=_depth(await access.store.depths(since), wanted),
         unknown=unknown,
-        more=max(0, served.able - len(served.servers)),
         typed=_limits(shown) if typed is None else typed,
         problem=str(error or ""),
     )
+
+
+def _courses(notes: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, str]:
+    """The small line of each lane that had waiting tasks, as the points of an SVG polyline."""
+    lanes = {lane for _, waiting in notes for lane in waiting}
+    return {lane: polyline([float(waiting.get(lane, 0)) for _, waiting in notes]) for lane in lanes}
+
+
+def _depth(notes: Sequence[tuple[int, Mapping[str, int]]], lane: str) -> Chart | None:
+    """The chart of the tasks that waited in a lane; None without notes."""
+    at, depths = [ms // 1000 for ms, _ in notes], [float(waiting.get(lane, 0)) for _, waiting in notes]
+    return Chart("Waiting tasks", "", at, {"waiting": [*depths]}) if notes else None
 
 
 def _limits(lane: LaneState) -> dict[str, str]:

@@ -112,7 +112,7 @@ def sparks(course: Course) -> dict[str, str]:
         "failures": [step.failures / step.seconds for step in steps],
         "waits": [step.wait.p95 if step.wait else None for step in steps],
     }
-    return {name: _polyline(line) for name, line in lines.items()}
+    return {name: polyline(line) for name, line in lines.items()}
 
 
 def changes(total: Compared) -> dict[str, tuple[float, float | None]]:
@@ -130,7 +130,7 @@ _NUMBERS: dict[str, Callable[[Statistic], float | None]] = {
 }
 
 
-def _polyline(values: Sequence[float | None]) -> str:
+def polyline(values: Sequence[float | None]) -> str:
     return " ".join(_points(values, max((value for value in values if value), default=1)))
 
 

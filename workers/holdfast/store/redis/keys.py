@@ -68,6 +68,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         "turns": "turns",  # hash: lane to how many it has had in this round, for weights
         "rules": "rules",  # hash: bounds and pauses of lanes and handlers
         "rates": "rates",  # hash: until when each rate is used up
+        "depths": "depths",  # stream: how many tasks waited in each lane, minute by minute
         "closed": "closed",  # hash: lane in which nothing can start to the reason; '': see doubt.lua
         "alarms": "alarms",  # sorted set: lanes by when a rate lets them open again
         "gated": "gated",  # set: lanes with gates

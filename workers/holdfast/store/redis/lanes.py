@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -16,9 +17,14 @@ from holdfast.store.redis import decode
 from holdfast.store.redis.connection import Connection, RedisPart, Value
 from holdfast.store.redis.decode import pairs
 
+DEPTHS_KEPT = 1440  # notes of depths, one a minute: about a day
+MOST_DEPTHS = 100  # lanes of a note: at most some 3 KB
+DEPTH_EVERY_MS = 30_000  # all stewards note depths; a note that is younger suffices
 _PAGE = 50  # unreadable entries of up to 64 KiB looked through at once
 
 _limits = msgspec.json.Decoder(ServedLimits).decode
+_pack = msgspec.msgpack.Encoder().encode
+_depths = msgspec.msgpack.Decoder(dict[str, int]).decode
 
 
 class RedisLanes(RedisPart):
@@ -31,6 +37,21 @@ class RedisLanes(RedisPart):
         states = sorted((_lane(row, orders) for row in rows), key=lambda lane: lane.name)
         handlers = {subject: one for (bound, subject), one in orders.items() if bound == LaneBound.NAME}
         return Lanes(now_ms, tuple(states), handlers, living)
+
+    async def note_depths(self) -> None:
+        """Note how many tasks wait in each lane, of the fullest lanes. Lanes that are empty are left out."""
+        key, found = self._keys["depths"], await self.lanes([])
+        if await self._command("XRANGE", key, found.now_ms - DEPTH_EVERY_MS, "+", "COUNT", 1):
+            return
+        filled = [lane for lane in found.lanes if lane.waiting]
+        fullest = heapq.nlargest(MOST_DEPTHS, filled, key=lambda lane: lane.waiting)
+        note = _pack({lane.name: lane.waiting for lane in fullest})
+        await self._command("XADD", key, "MAXLEN", "~", DEPTHS_KEPT, "*", "depths", note)
+
+    async def depths(self, since_ms: int) -> list[tuple[int, dict[str, int]]]:
+        """The notes of `note_depths` since then, oldest first: the time of each, and the waiting tasks by lane."""
+        entries = await self._command("XRANGE", self._keys["depths"], max(0, since_ms), "+")
+        return [(_noted_ms(entry), _depths(entry[1][1])) for entry in entries]
 
     async def service(self, places: Sequence[tuple[str, str]]) -> list[ServedState]:
         """The workers that could run tasks, for each lane and handler's name ('' for tasks that name none)."""
@@ -97,6 +118,10 @@ class RedisLanes(RedisPart):
             subject = rule.subject if rule.bound == LaneBound.NAME else self._keys.name(rule.subject)
             flat += (str(rule.bound), subject, rule.value)
         return flat
+
+
+def _noted_ms(entry: Sequence[Any]) -> int:
+    return int(entry[0].partition(b"-")[0])
 
 
 def _orders(rules: Mapping[str, str]) -> dict[tuple[str, str], LimitOrder]:

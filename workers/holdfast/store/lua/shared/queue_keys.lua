@@ -12,7 +12,7 @@ local function damaged_queue_keys()
       KEY.clocks, KEY.published, KEY.ahead, KEY.apart, KEY.receivers_turn, KEY.pushes, KEY.counters},
     set = {KEY.joining, KEY.leftover, KEY.turned, KEY.gated, KEY.handlers, KEY.quarantine, KEY.declared, KEY.catalog_digests},
     list = {KEY.steward_control, KEY.schedules_control, KEY.webhooks_control, KEY.unreadable},
-    stream = {KEY.events, KEY.activity},
+    stream = {KEY.events, KEY.activity, KEY.depths},
     string = {KEY.reporter},
   }
   local found = {}
