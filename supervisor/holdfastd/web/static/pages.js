@@ -77,7 +77,20 @@
     }
   }
 
+  // On a phone a table has no head: each number says the name of its column. A name that is cut is whole on hover.
+  function nameCells(root) {
+    for (const table of root.querySelectorAll(".scroll table:has(thead)")) {
+      const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim().toLowerCase());
+      for (const cell of table.querySelectorAll("tbody td.number")) {
+        cell.dataset.name ??= names[cell.cellIndex];
+        if (cell.textContent === "-") cell.dataset.none = "";
+      }
+    }
+    for (const cut of root.querySelectorAll(".scroll tbody th > a")) if (cut.scrollWidth > cut.clientWidth) cut.title ||= cut.textContent;
+  }
+
   function enliven(root) {
+    nameCells(root);
     localTimes(root);
     tick();
     charts(root);
