@@ -80,7 +80,7 @@ def parse_proxy(text: str) -> TrustedProxy:
     except ValueError:
         raise ValueError(PROXY_RULE) from None
     if network.prefixlen == 0:
-        raise ValueError("would trust every host: name the address of the proxy")
+        raise ValueError("this network contains every host: name the address of the proxy alone")
     return TrustedProxy(header.lower(), network)
 
 

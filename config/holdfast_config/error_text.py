@@ -98,7 +98,8 @@ def traceback_text(error: BaseException, is_shown: Shown = lambda _: True) -> st
 
 
 class _Page:
-    """Builds the lines of one report. Inside of an exception group `_depth` is above 0, and the lines have a margin."""
+    """Builds the lines of one traceback. Inside of an exception group `_depth` is above 0, and the lines have a
+    margin."""
 
     def __init__(self, is_shown: Shown) -> None:
         self.lines: list[str] = []

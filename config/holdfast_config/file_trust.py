@@ -45,7 +45,8 @@ def judge(path: Path, given: Mapping[str, ValueWithOrigin], *, strict: bool) -> 
 
 
 def is_strict(is_service: bool) -> bool:
-    """True if the caller is root or a service: who changes the settings then gains more rights than their own."""
+    """True if the caller is root or a service. A user who could change such a caller's settings would gain the rights
+    of the caller."""
     return is_service or os.geteuid() == 0
 
 
@@ -109,7 +110,7 @@ def strangers(paths: Iterable[Path], trusted: Collection[Path] = ()) -> Iterator
 
 
 def _way(path: Path) -> Iterator[Path]:
-    """Yield all folders and links that the kernel passes on the path to a file, and the file itself, if they exist."""
+    """Yield the file, and all folders and links on the path to it, as far as they exist."""
     here, links = Path("/"), 0
     yield here
     left = list(reversed(path.absolute().parts[1:]))

@@ -1,4 +1,5 @@
-"""Finds settings files of other systems by their usual names. They are read if there is no supervisor.toml.
+"""Finds settings files of other systems (an agent framework, a timeline scheduler) by their usual names. They are read
+if there is no supervisor.toml.
 
 No operator has named such a file, and it may be made for a newer version of its system. So an unknown key in it is no
 error. One log line reports the settings that are taken from the file, and the unknown keys.
@@ -31,7 +32,7 @@ def is_file(path: Path) -> bool:
         return stat.S_ISREG(path.stat().st_mode)
     except PermissionError:
         raise ConfigError(
-            [f"{path}: this user may not search its folder: chmod +x that folder, or use another"]
+            [f"{path}: this user has no x permission on the folder of this file: chmod +x the folder, or use another"]
         ) from None
     except OSError as error:  # there is no such file, or there can be none (the name is too long)
         if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:

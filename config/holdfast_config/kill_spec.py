@@ -1,8 +1,9 @@
 """Parses kill points: places in the code at which a process kills itself in fault tests. `HOLDFAST_KILL_AT=pulled:2`.
 
 A kill point is `point[:n[:signal]][@file]`; several are joined by commas. When a process reaches the point for the n-th
-time (default 1), it sends itself the signal (default KILL). With a file, a process does so from the n-th time on, and
-only if it could remove the file. So a file kills exactly one process. A test may create the file at any time.
+time (default 1), it sends itself the signal (default KILL). If a file is named, the process sends the signal from the
+n-th time on, and only if it has removed this file. So a file ends exactly one process. A test may create the file at
+any time.
 """
 
 from __future__ import annotations

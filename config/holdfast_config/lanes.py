@@ -166,7 +166,7 @@ def list_name(value: object) -> str:
     if spelled is None:
         return queue(value)
     if ":" in spelled[2]:  # a name with a colon means the list with this key
-        raise ValueError("a lane beside its queue, {queue}:lane:name, has a name without a colon")
+        raise ValueError("the NAME in {queue}:lane:NAME must not contain a colon")
     return f"{{{queue(spelled[1])}}}:lane:{queue(spelled[2])}"
 
 
@@ -184,7 +184,7 @@ def _whole(name: str, value: object, most: int) -> int | None:
 def _end(value: object) -> str:
     if isinstance(value, str) and (end := value.strip().lower()) in (HEAD, TAIL):
         return end
-    raise ValueError(f"an end must be {HEAD} or {TAIL}, not {value!r}")
+    raise ValueError(f"the end of a lane must be {HEAD} or {TAIL}, not {value!r}")
 
 
 def _assigned(value: object) -> Iterator[tuple[object, object]]:

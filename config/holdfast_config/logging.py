@@ -44,7 +44,7 @@ SUBJECTS = frozenset({"task", "slot", "incarnation", "schedule"})
 
 
 class LineKind(NamedTuple):
-    """The event of a line. Lines of the same kind are counted together."""
+    """The logger, the level and the event of a line. Lines of the same kind are counted together."""
 
     logger: str
     level: str
@@ -122,7 +122,8 @@ def most_of(fields: Mapping[str, object]) -> int:
 
 
 class LoggedTask(Protocol):
-    """The part of a Task that logging needs. `log_fields` returns the fields that log lines of its handler get."""
+    """The part of a Task that logging needs. `log_fields` returns the fields that are added to the log lines of its
+    handler."""
 
     def log_fields(self) -> Mapping[str, object]: ...
 
@@ -242,7 +243,7 @@ _output = structlog.wrap_logger(JsonLines("holdfast.output"), wrapper_class=stru
 
 def tell_left_out(*, is_end: bool = False) -> None:
     """Log how many lines were withheld in the minutes that are over, and how many lines were dropped. `is_end`: the
-    process ends, so the current minute is reported, too."""
+    process is about to end, so the present minute is reported, too."""
     _repeats.tell(math.inf if is_end else None)
     with suppress(OSError):
         _dropped.tell()

@@ -14,8 +14,9 @@ _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
 
 @dataclass(frozen=True, slots=True)
 class ValueWithOrigin:
-    """A value with its origin. `key`: the key as the user wrote it, with the file, if any. `named`: false for a default
-    that depends on the machine. `is_of_project`: true for a default that also depends on the project."""
+    """A value with its origin. `key`: the key as the user wrote it, with the file, if any. `named`: True if a user has
+    set the value; False for a default that depends on the machine. `is_of_project`: true for a default that also
+    depends on the project."""
 
     key: str
     value: object
@@ -31,7 +32,8 @@ def without_secrets(field: str, value: str) -> str:
 
 
 def _masked(field: str, value: object) -> object:
-    """The value with secrets masked, also inside a list or a table. A file may contain one by mistake."""
+    """The value with secrets masked, also inside a list or a table. A file may contain such a list or table by
+    mistake."""
     match value:
         case str():
             return without_secrets(field, value)

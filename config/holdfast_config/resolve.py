@@ -272,7 +272,7 @@ class _Files:
         return cls(dotenv, variables, problems, app_dir, None, candidates)
 
     def read(self) -> tuple[Path, ...]:
-        """The paths of the files that are read."""
+        """The paths of the files that are read for the settings."""
         found = next((path for path in self.candidates if found_files.is_file(path)), None)
         return tuple(path for path in (self.dotenv, self.settings, found) if path is not None)
 

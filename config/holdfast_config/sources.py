@@ -3,10 +3,10 @@
 pydantic-settings calls the sources in order, the strongest first, and merges their values. A source keeps the origin of
 its values and collects its problems, so that one error can name all problems.
 
-The library's own readers are not used, because they ignore problems that an operator must see. They take a settings
-file that is missing or is a pipe for empty, and a JSON file with a list, too. They skip a bad line of `.env`, and
-remove spaces at the ends of a secret. They accept two names of one setting with different values, and read any file in
-the secrets folder as a setting.
+The library's own readers are not used, because they ignore problems that an operator must see. They treat a settings
+file as empty if it is missing, is a pipe, or is JSON with a list. They skip a bad line of `.env`, and remove spaces at
+the ends of a secret. They accept two names of one setting with different values, and read any file in the secrets
+folder as a setting.
 """
 
 from __future__ import annotations
@@ -283,7 +283,8 @@ class Source(PydanticBaseSettingsSource):
 
 
 class ImpliedSource(Source):
-    """The settings that a handler written as a call implies: its lanes, and one run at a time."""
+    """The source of settings that follow from a handler written as a call, such as `module:Worker("A:A:B")`: its lanes,
+    and one run at a time."""
 
     def __init__(self, stronger: Iterable[Source]) -> None:
         super().__init__()
@@ -368,7 +369,7 @@ def of_found_file(path: Path, *, in_application: bool = False) -> Source:
 
 def of_file(path: Path, *, unnamed: bool = False) -> Source:
     """The source of a file: TOML or JSON with the names of Settings, JSON of the agent framework, or INI of a timeline
-    scheduler. `unnamed`: the file was found by its usual name, so JSON is the framework's."""
+    scheduler. `unnamed`: the file was found by its usual name, so a JSON file belongs to the agent framework."""
     suffix = path.suffix.lower()
     kind, parse = _KINDS.get(suffix, _TOML)
     try:

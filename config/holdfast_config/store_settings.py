@@ -34,8 +34,8 @@ class PostgresSettings:
 
 
 def checked(url: str) -> str:
-    """Check a PostgreSQL URL; returns it in the form that the driver takes. Raises ValueError, which names the allowed
-    form and does not show the URL."""
+    """Check a PostgreSQL URL; returns it in the form that the driver accepts. Raises ValueError, which names the
+    allowed form and does not show the URL."""
     scheme = _SCHEME.match(url)
     if scheme is None or not url.isprintable() or " " in url:
         raise ValueError(f"must be {ALLOWED}")

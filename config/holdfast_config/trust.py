@@ -40,8 +40,8 @@ class SeenOwner:
 @dataclass(frozen=True, slots=True)
 class ServiceFolder:
     """A folder for the service's sockets or data. `named`: the user chose the folder; false for a default. `flag`: the
-    option that chooses another folder. `base`: the folder of all projects above it, which is checked, too; None if
-    there is none."""
+    option that chooses another folder. `base`: the folder above it that holds the folders of all projects, and that is
+    checked, too; None if there is none."""
 
     path: Path
     named: bool
@@ -63,7 +63,7 @@ class ServiceFolder:
             return
         above = [_seen(parent) for parent in real.parents]
         if why := objection(folder, above, os.geteuid(), named=self.named):
-            raise UntrustedError(path, f"of {user(folder.owner)}: {why}; or choose another {self.flag}")
+            raise UntrustedError(path, f"owned by {user(folder.owner)}: {why}; or choose another {self.flag}")
 
 
 def is_trusted(folder: ServiceFolder) -> bool:
@@ -97,7 +97,7 @@ def _objection_to_owner(folder: SeenOwner, above: Sequence[SeenOwner], caller: i
         return f"it belongs neither to {user(caller)} nor to root: have that user or root remove it"
     for parent in above:
         if parent.owner not in {ROOT, folder.owner}:
-            return f"{user(parent.owner)}, whose {parent.path} is, can replace it: chown root {parent.path}"
+            return f"{user(parent.owner)} owns {parent.path} and can replace this folder: chown root {parent.path}"
     return ""
 
 

@@ -210,8 +210,8 @@ def _is_address(address: str) -> bool:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    """The items of a list, or the parts of a text between commas. Any other value becomes one empty text, which no
-    parser accepts."""
+    """The items of a list, or the parts of a text between commas. For any other value, one empty text, which no parser
+    accepts."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     return (

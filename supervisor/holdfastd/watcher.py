@@ -116,8 +116,8 @@ class FileWatcher:
         return changes
 
     async def _report(self) -> None:
-        """Report ready, then a heartbeat every second. `_watch` starts first: by now it watches all files or has
-        failed."""
+        """Report that this process is ready, then send a heartbeat every second. `_watch` was started before: by now it
+        watches all files, or it has failed."""
         if self._code is ChildExit.OK:
             self.link.send(Ready())
         while True:

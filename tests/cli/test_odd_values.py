@@ -202,4 +202,4 @@ def test_a_submit_to_a_lane_whose_key_is_of_another_type_exits_78(cli: Cli, lane
     answer = cli("submit", "x", "--lane", lane.replace("QUEUE", cli.options[3]))
     assert answer.status == 78
     assert named.rpartition("}")[2] in answer.err
-    assert "holds something else than a list; rename it" in answer.err
+    assert "is not a list; rename this key" in answer.err

@@ -226,7 +226,7 @@ def test_resume_gives_a_message_and_refuses_what_has_ended(cli: Cli) -> None:
     assert "task a has ended" in answer.err
     ended = cli("tasks", "resume", "a")
     assert (ended.status, ended.out) == (1, "")
-    assert "task a has ended before: it is canceled" in ended.err
+    assert "task a has already ended: its state is canceled" in ended.err
     assert cli("tasks", "resume", "a", "--message-id", "m").status == 2
 
 

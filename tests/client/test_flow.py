@@ -190,13 +190,16 @@ NO_FLOWS: dict[str, tuple[Any, str]] = {
     "nothing": (lambda: chain(), "at least one task is expected"),
     "a text": (lambda: chain(give.bind(1), "add"), "'add': a task of handler.bind"),  # type: ignore[call-overload]  # pyright: ignore
     "no list": (lambda: gather(5), "parts 5: a list of tasks"),  # type: ignore[call-overload]  # pyright: ignore
-    "nothing before": (lambda: gather([], then=add.bind()), "at least one task before it is expected"),
+    "nothing before": (lambda: gather([], then=add.bind()), "name at least one task that runs before"),
     "a bad part": (lambda: gather([TaskSpec()]), "nothing to run: give text, data"),
     "no key": (lambda: chain(give.bind(1), key=""), "key ''"),
-    "unique": (lambda: chain(give.options(unique="u").bind(1), add.bind()), "unique 'u': another task may stand"),
+    "unique": (
+        lambda: chain(give.options(unique="u").bind(1), add.bind()),
+        "unique 'u': not allowed for a task that other tasks",
+    ),
     "debounce": (
         lambda: gather([give.options(debounce="d", delay=1).bind(1)], then=add.bind()),
-        "debounce 'd': another task may stand",
+        "debounce 'd': not allowed for a task that other tasks",
     ),
 }
 
@@ -212,7 +215,7 @@ async def test_a_bad_flow_writes_nothing() -> None:
         many = gather([give.bind(n) for n in range(101)], then=add.bind())
         twice = gather([give.options(task_id="a").bind(n) for n in range(2)])
         for flow, why in (
-            (many, "after 101 tasks: a task can wait for at most 100 others"),
+            (many, "after names 101 tasks: a task can wait for at most 100 others"),
             (twice, "two tasks of the flow have this id"),
         ):
             with pytest.raises(InvalidTaskError, match=why):

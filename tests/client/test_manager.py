@@ -145,7 +145,7 @@ async def test_patience_ends_with_the_error_of_the_store(store: Store, redis_set
     with pytest.raises(StoreUnavailableError) as given_up:
         await manager.run_tasks([TaskSpec(text="x")] * 150)
     assert len(lossy.seen) == 3
-    assert given_up.value.__notes__ == ["0 of 150 tasks were accepted before"]
+    assert given_up.value.__notes__ == ["0 of 150 tasks were accepted before this error"]
 
 
 async def test_only_an_absent_store_is_asked_again(store: Store, redis_settings: RedisSettings) -> None:

@@ -39,7 +39,10 @@ async def manager(redis_settings: RedisSettings) -> AsyncIterator[TaskManager]:
         ({"after": ["a b"]}, "task_id 'a b'"),
         ({"after": [7]}, "task_id 7"),
         ({"after": ["me"], "task_id": "me"}, "a task cannot wait for itself"),
-        ({"after": [f"t{n}" for n in range(MOST_PARENTS + 1)]}, "after 101 tasks: a task can wait for at most 100"),
+        (
+            {"after": [f"t{n}" for n in range(MOST_PARENTS + 1)]},
+            "after names 101 tasks: a task can wait for at most 100",
+        ),
         ({"if_parent_fails": "run"}, "if_parent_fails needs after"),
         ({"after": ["t"], "if_parent_fails": "cry"}, "if_parent_fails 'cry': fail or run"),
         ({"expires": 0}, "expires 0: seconds above 0"),

@@ -160,7 +160,7 @@ class SentParts(PartLog):
     [
         (object(), "JSON has no object"),
         (math.nan, "no NaN"),
-        ("x" * LONGEST_PART, f"a part of {LONGEST_PART + 2} bytes: at most {LONGEST_PART}"),
+        ("x" * LONGEST_PART, f"a part of {LONGEST_PART + 2} bytes: a part may have at most {LONGEST_PART}"),
     ],
 )
 async def test_what_is_no_part_is_refused_and_sends_nothing(value: object, reason: str) -> None:

@@ -118,5 +118,5 @@ async def test_an_error_tells_how_many_were_accepted_before_it(manager: TaskMana
     counted.before = fail
     with pytest.raises(StoreError, match="broken") as raised:
         await manager.run_tasks([TaskSpec(text=str(number)) for number in range(3 * CHUNK)])
-    assert raised.value.__notes__ == [f"{CHUNK} of {3 * CHUNK} tasks were accepted before"]
+    assert raised.value.__notes__ == [f"{CHUNK} of {3 * CHUNK} tasks were accepted before this error"]
     assert counted.sizes == [CHUNK, CHUNK]

@@ -111,7 +111,7 @@ async def test_a_supervisor_that_answers_nonsense_is_no_reason_for_memory(short_
     listener = await anyio.create_unix_listener(short_path / "run" / socket_protocol.CONTROL_SOCKET)
     async with listener, anyio.create_task_group() as group:
         group.start_soon(listener.serve, answer)
-        with pytest.raises(StoreUnavailableError, match="cannot be asked"):
+        with pytest.raises(StoreUnavailableError, match="does not say which store"):
             async with create_broker():
                 pass
         group.cancel_scope.cancel()

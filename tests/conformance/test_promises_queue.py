@@ -106,7 +106,7 @@ async def test_an_obliterated_queue_is_as_new(manager: TaskManager, stand: Stand
         with pytest.raises(StoreRefusedError, match="cannot be obliterated"):
             await manager.obliterate_queue()
         return
-    with pytest.raises(QueueBusyError, match="1 worker: stop all workers first, or force it"):
+    with pytest.raises(QueueBusyError, match="1 worker: stop all workers first, or delete it"):
         await manager.obliterate_queue()
     assert await manager.count_tasks() == 30
     await stand.crash("shop")

@@ -189,7 +189,7 @@ def test_only_a_valid_trace_id_is_taken(trace_id: object) -> None:
         (b'{"operation":NaN}', "malformed"),
         (b"[]", "Expected `object`"),
         (b"7", "Expected `object`"),
-        (b"{}", "no operation"),
+        (b"{}", "no operation in the JSON"),
         (b'{"operation":null}', "no operation"),
         (b'{"operation":"explode","params":{"task_id":"t"}}', "unknown operation"),
         (b'{"operation":"","params":{"task_id":"t"}}', "unknown operation"),

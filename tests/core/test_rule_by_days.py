@@ -259,7 +259,7 @@ def test_what_is_no_date_is_refused(date: str) -> None:
         ("FREQ=DAILY;BYWEEKNO=20", "YEARLY with the same parts and BYDAY=MO,TU,WE,TH,FR,SA,SU", "FREQ=YEARLY"),
         ("FREQ=DAILY;BYYEARDAY=100", "write FREQ=YEARLY with the same parts", "FREQ=YEARLY;BYYEARDAY=100"),
         ("FREQ=WEEKLY;BYMONTHDAY=13;BYDAY=FR", "write FREQ=DAILY with", "FREQ=DAILY;BYMONTHDAY=13;BYDAY=FR"),
-        ("FREQ=MONTHLY;BYYEARDAY=100", "is not for FREQ=MONTHLY, but for YEARLY, HOURLY", "FREQ=YEARLY;BYYEARDAY=100"),
+        ("FREQ=MONTHLY;BYYEARDAY=100", "needs FREQ=YEARLY or HOURLY", "FREQ=YEARLY;BYYEARDAY=100"),
         ("FREQ=YEARLY;BYWEEKNO=20;BYDAY=1MO", "without a number", "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO"),
     ],
 )

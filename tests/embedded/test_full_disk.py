@@ -34,7 +34,7 @@ def fill(cli: Cli) -> int:
             again, refusal, *rest = answer.err.splitlines()
             assert again == f"{refusal}: retrying for up to 3 s"
             assert "cannot write to its disk, and refuses tasks until it can: MISCONF" in refusal
-            assert rest == ["supervisor: 0 of 1 tasks were accepted before"]
+            assert rest == ["supervisor: 0 of 1 tasks were accepted before this error"]
             return accepted
     raise AssertionError("the disk is never full")
 

@@ -106,7 +106,7 @@ async def test_what_cannot_be_told_is_given_up_and_said(short_path: Path) -> Non
     with receiver(*[status(503)] * 2) as ear:
         async with stage(short_path, webhook_attempts=2, **REACHABLE) as scene:
             await scene.submit_on("t", SubmitOptions(webhook=ear.url))
-            assert scene.happened("webhook-dropped", "t")["detail"] == "answered 503, 2 times"
+            assert scene.happened("webhook-dropped", "t")["detail"] == "the receiver answered 503, 2 times"
             scene.pool.until("a webhook is not delivered: no attempt is left or it was refused", task="t")
             assert (await scene.counts()).counters["webhooks-dropped"] == 1
 

@@ -83,8 +83,8 @@ def test_a_file_that_lies_here_but_not_on_the_path_is_pointed_at(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("echo hello\n", "a text, and its first line names no interpreter"),
-        ("", "a text, and its first line names no interpreter"),
+        ("echo hello\n", "a text file whose first line names no interpreter"),
+        ("", "a text file whose first line names no interpreter"),
         ("#!/no/such/shell -e\n", "names '/no/such/shell' as its interpreter"),
         ("#!/bin/sh\r\necho hello\r\n", r"names '/bin/sh\r' as its interpreter"),
     ],

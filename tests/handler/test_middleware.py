@@ -262,8 +262,8 @@ def yields_plainly(task: Task, call: Call) -> Iterator[None]:
     [
         (stops_short, r"the middleware 'stops_short' has the parameters \(task\): \(task, call\) are expected"),
         (wants_more, r"the middleware 'wants_more' has the parameters \(task, call, region\): \(task, call\) are"),
-        (yields, "'yields' yields: middleware is no generator; it calls the handler, as in `return await call"),
-        (yields_plainly, "'yields_plainly' yields: middleware is no generator"),
+        (yields, "'yields' contains a yield: call the handler and return its result instead, as in `return await call"),
+        (yields_plainly, "'yields_plainly' contains a yield: call the handler"),
         (Log, "'Log' is no function"),
         (None, "'NoneType' is no function"),
     ],

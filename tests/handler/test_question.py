@@ -101,9 +101,9 @@ async def test_a_step_in_the_place_of_an_answer_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("text", "more", "wanted"),
     [
-        ("", {}, "task.question takes a text, not ''"),
-        (7, {}, "task.question takes a text, not 7"),
-        ("what?", {"state": "done"}, "state is input-required or auth-required, not 'done'"),
+        ("", {}, "task.question: text must be a string that is not empty, not ''"),
+        (7, {}, "task.question: text must be a string that is not empty, not 7"),
+        ("what?", {"state": "done"}, "state must be input-required or auth-required, not 'done'"),
         ("x" * 2000, {}, "at most 1024 are recorded"),
     ],
 )
@@ -121,7 +121,7 @@ async def test_a_question_beside_the_handler_is_named() -> None:
         return await asyncio.gather(task.question("a"), task.question("b"))
 
     log = KeptSteps()
-    assert "task.question is called in an asyncio task of its own" in failure(await run_turn(log, handle, 1))
+    assert "task.question was called in another asyncio task" in failure(await run_turn(log, handle, 1))
     assert log.steps == {}
 
 

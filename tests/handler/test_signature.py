@@ -102,7 +102,7 @@ class Class:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (takes_other, r"the handler has required parameters that nothing is passed to \(limit, region\)"),
+        (takes_other, r"the handler has required parameters that Holdfast cannot fill in \(limit, region\)"),
         (takes_positional, r"the handler has positional-only parameters \(messages\)"),
         (Class, "the handler is a class"),
         (7, "the handler is int, not a function"),

@@ -176,10 +176,10 @@ async def in_a_step(task: Task) -> None:
 @pytest.mark.parametrize(
     ("handle", "wanted"),
     [
-        (in_gather, "in an asyncio task of its own"),
+        (in_gather, "in another asyncio task"),
         (in_group, "ExceptionGroup"),
         (in_a_thread_of_its_own, "task.sleep_sync works only in the thread of a handler"),
-        (in_a_step, "a sleep is begun inside of step 'outer'"),
+        (in_a_step, "a sleep begins inside of step 'outer'"),
     ],
 )
 async def test_a_sleep_beside_the_handler_is_named(handle: Callable[[Task], Any], wanted: str) -> None:

@@ -190,7 +190,7 @@ async def test_a_step_has_no_steps_of_its_own_and_a_task_so_many() -> None:
     async def many(task: Task) -> object:
         return [await task.step("one more", Calls().awaited, n) for n in range(MOST_STEPS + 1)]
 
-    assert "'inner' is begun inside of step 'outer'" in failure(await run_with(KeptSteps(), nested))
+    assert "'inner' begins inside of step 'outer'" in failure(await run_with(KeptSteps(), nested))
     assert f"at most {MOST_STEPS}" in failure(await run_with(KeptSteps(), many))
 
 

@@ -90,11 +90,15 @@ async def test_tables_of_an_earlier_version_are_refused_until_they_are_upgraded(
     database = Database(PostgresSettings(empty))
     await migrate.upgrade(database)
     await migrate.check(database)
-    with pytest.raises(StoreRefusedError, match=r"has tables of version 1, this version needs 2: run `supervisor db"):
+    with pytest.raises(
+        StoreRefusedError, match=r"has tables of version 1, but this Holdfast needs version 2: run `supervisor db"
+    ):
         await migrate.check(database, needed=later.version)
     assert await migrate.upgrade(database, known=(*migrate.migrations(), later)) == (later,)
     await migrate.check(database, needed=later.version)
-    with pytest.raises(StoreRefusedError, match="has tables of version 2, this version knows 1: upgrade it"):
+    with pytest.raises(
+        StoreRefusedError, match="has tables of version 2, but this Holdfast knows only 1: upgrade Holdfast"
+    ):
         await migrate.check(database)
     await database.aclose()
 

@@ -277,7 +277,7 @@ async def test_a_pushed_message_too_many_is_set_aside(space: Namespace) -> None:
     await space.submit("t1")
     await space.push(run("t1", "m2"), run("t1", "m3"))
     await space.pull("a")
-    assert await space.reasons() == ["as many messages wait for task t1 as may"]
+    assert await space.reasons() == ["task t1 has as many waiting messages as are allowed"]
     await space.check()
 
 

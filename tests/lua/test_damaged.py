@@ -512,7 +512,7 @@ async def test_an_order_for_a_damaged_task_names_the_damage(space: Namespace, or
     if order == "resume":
         await space.store.pause("bad", "wait")
     await homeless(space, "bad")
-    with pytest.raises(UnreadableRecordError, match=r"the record of task 'bad' cannot be read: no lane"):
+    with pytest.raises(UnreadableRecordError, match=r"the record of task 'bad' cannot be read: it has no field lane"):
         await getattr(space.store, order)("bad", "enough")
     assert len(await space.reasons()) == 1
 

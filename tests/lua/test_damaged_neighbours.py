@@ -248,7 +248,7 @@ async def test_its_producer_is_told_what_is_damaged(space: Namespace) -> None:
     with pytest.raises(StoreRefusedError, match=r"is not accepted, .* .*children:par is no sorted set; .*mend, rename"):
         await manager.run_task("x", task_id="child", after=["par"])
     await space.do("HDEL", space.key("task:plain-failed"), "turn")
-    with pytest.raises(UnreadableRecordError, match=r"'plain-failed' cannot be read: no turn"):
+    with pytest.raises(UnreadableRecordError, match=r"'plain-failed' cannot be read: it has no field turn"):
         await space.store.retry("plain-failed", "again")
 
 

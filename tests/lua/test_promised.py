@@ -185,7 +185,7 @@ async def test_the_message_that_a_task_has_is_not_set_aside(space: Namespace) ->
 
 async def test_a_promised_task_whose_id_is_taken_outside_of_its_batch_is_set_aside(space: Namespace) -> None:
     await give(space, submission("t1", space.queue, "m0"), placed(space, 1))
-    assert await space.reasons() == ["task t1 is there and is not of the batch of this one"]
+    assert await space.reasons() == ["task t1 exists already outside of this batch"]
 
 
 @pytest.mark.parametrize(("key", "state"), [("pending", "submitted"), ("history", "input-required")])

@@ -204,7 +204,7 @@ async def test_an_order_for_a_damaged_task_is_set_aside_and_stops_no_other(space
     assert (await tend(space)).orders == 1
     assert await space.state("t3") == "canceled"
     assert sorted(await space.reasons()) == [
-        "the record of task t1 cannot be read: no lane",
+        "the record of task t1 cannot be read: it has no field lane",
         "the record of task t2 cannot be read: its key holds no record",
     ]
 

@@ -59,12 +59,12 @@ LIMITED_HANDLER = Case(
     ("lanes", "set", "--handler", "billing"),
     ("PUT", "/handlers/{}/limits"),
     {"rate": "5/s"},
-    refusal="handler 'billing': nobody knows this handler",
+    refusal="handler 'billing': there is no such handler",
 )
 CASES = [
     PAUSE,
     Case(PAUSE_LANE, "mial", ("lanes", "pause", "mial"), PAUSE.route, before=(PAUSE,), refusal="did you mean mail"),
-    Case(RESUME_LANE, "mial", ("lanes", "resume", "mial"), ("POST", "/lanes/{}/resume"), refusal="nobody knows"),
+    Case(RESUME_LANE, "mial", ("lanes", "resume", "mial"), ("POST", "/lanes/{}/resume"), refusal="there is no such"),
     Case(
         RESUME_LANE,
         LANE,
@@ -103,11 +103,11 @@ CASES = [
         QUIET.route,
         {"host": "bd1"},
         before=(QUIET,),
-        refusal="host 'bd1': nobody knows this host; did you mean db1?",
+        refusal="host 'bd1': there is no such host; did you mean db1?",
     ),
     Case(QUIET_HOSTS, "a b", ("quiet",), QUIET.route, {"host": "a b"}, refusal="host: 'a b' is not the name of a host"),
     Case(QUIET_HOSTS, "*", ("quiet",), QUIET.route, {"host": "*"}, refusal="leave it out for all hosts"),
-    Case(QUIET_HOSTS, "none", ("quiet",), QUIET.route, {"host": "none"}, refusal="host 'none': nobody knows this host"),
+    Case(QUIET_HOSTS, "none", ("quiet",), QUIET.route, {"host": "none"}, refusal="host 'none': there is no such host"),
     Case(
         RESUME_HOSTS,
         "db1",
@@ -117,7 +117,7 @@ CASES = [
         before=(QUIET,),
         answers={"host": "db1", "word": "resumed", "changed": True, "workers": 0, "quiet": []},
     ),
-    Case(RESUME_HOSTS, "db1", ("resume",), ("POST", "/hosts/resume"), {"host": "db1"}, refusal="nobody knows"),
+    Case(RESUME_HOSTS, "db1", ("resume",), ("POST", "/hosts/resume"), {"host": "db1"}, refusal="there is no such"),
     Case(
         HALT_HOSTS,
         "db1",
@@ -126,7 +126,7 @@ CASES = [
         {"host": "db1", "create": True},
         answers={"host": "db1", "word": "halt", "changed": True, "workers": 0},
     ),
-    Case(HALT_HOSTS, "db1", ("control", "HALT"), None, {"host": "db1"}, refusal="nobody knows this host"),
+    Case(HALT_HOSTS, "db1", ("control", "HALT"), None, {"host": "db1"}, refusal="there is no such host"),
     Case(
         END_HALT,
         ALL_HOSTS,

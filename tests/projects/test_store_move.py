@@ -106,7 +106,7 @@ def content(data: ProjectData) -> set[str]:
     ("words", "status", "says"),
     [
         (["store", "move"], 2, "Missing option '--from'"),
-        (["store", "move", "--from", "."], 2, "that is this project itself"),
+        (["store", "move", "--from", "."], 2, "this is the present path of the project"),
         (["store", "move", "--from", "nowhere"], 1, "nothing to move: there is no data in "),
         (["store", "adopt"], 2, "No such command 'adopt'"),
     ],

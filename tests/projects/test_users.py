@@ -61,7 +61,9 @@ def test_a_strangers_folder_for_all_projects_is_refused(shared: Path) -> None:
     for words in (["status"], ["submit", "x"], ["start", "examples.wordcount:handle"]):
         answer = ada.supervisor(*words, cwd=shared / "ada")
         assert (answer.status, answer.err.count("\n")) == (77, 1)
-        assert answer.err.startswith(f"supervisor: {base}: of user {STRANGER}: it belongs neither to user {SERVICE}")
+        assert answer.err.startswith(
+            f"supervisor: {base}: owned by user {STRANGER}: it belongs neither to user {SERVICE}"
+        )
 
 
 def test_pools_in_a_strangers_folder_are_neither_asked_nor_named(shared: Path) -> None:

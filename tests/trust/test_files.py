@@ -115,7 +115,7 @@ def test_a_folder_that_may_not_be_searched_is_named(short_path: Path, command: s
     answer = User(SERVICE).supervisor(*command.split(), "--app-dir", str(closed), cwd=folder)
     name = "agent.py" if command == "check" else "agent_config.json"
     assert answer.status == 78
-    text = f"{closed / name}: this user may not search its folder: chmod +x that folder, or use another"
+    text = f"{closed / name}: this user has no x permission on the folder of this file: chmod +x the folder, or use "
     assert text in answer.err
     assert "Traceback" not in answer.err
     assert answer.err.count("\n") == 1

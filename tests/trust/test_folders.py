@@ -75,7 +75,7 @@ def listening(path: Path) -> Iterator[list[bytes]]:
 
 def refused(answer: Answer, folder: Path, *why: str) -> None:
     assert (answer.status, answer.out, answer.err.count("\n")) == (77, "", 1), answer
-    assert answer.err.startswith(f"supervisor: {folder}: of user "), answer.err
+    assert answer.err.startswith(f"supervisor: {folder}: owned by user "), answer.err
     for part in why:
         assert part in answer.err
 
@@ -120,7 +120,7 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(shared: Path, ada: Us
     os.lchown(link, STRANGER, STRANGER)
     answer = ada.supervisor(*command, cwd=shared)
     if command == ["doctor"]:
-        assert f"{link}: of user {STRANGER}: it is a symbolic link" in " ".join(answer.out.split())
+        assert f"{link}: owned by user {STRANGER}: it is a symbolic link" in " ".join(answer.out.split())
     else:
         refused(answer, link, "it is a symbolic link")
 
@@ -152,7 +152,7 @@ def test_a_named_folder_of_another_user_is_trusted_where_nobody_else_can_replace
         refused(
             answer,
             shared / "ada" / "run",
-            f"user {SERVICE}: user {STRANGER}, whose {shared / 'ada'} is, can replace it",
+            f"user {SERVICE}: user {STRANGER} owns {shared / 'ada'} and can replace this folder",
         )
         os.chown(shared / "ada", SERVICE, SERVICE)
 
@@ -182,5 +182,5 @@ def test_a_producer_with_nothing_set_asks_nobody_in_a_strangers_default_folder(s
     with listening(folder / "control.sock") as told:
         answer = ada.python(str(script), cwd=shared)
     assert answer.status == 1
-    assert f"StoreRefusedError: {folder}: of user {STRANGER}: it belongs neither" in answer.err
+    assert f"StoreRefusedError: {folder}: owned by user {STRANGER}: it belongs neither" in answer.err
     assert told == []

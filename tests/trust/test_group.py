@@ -33,7 +33,7 @@ def test_a_member_of_the_group_sees_and_changes_nothing(home: Path) -> None:
             answer = MEMBER_OF_HERS.supervisor(*words, *here, cwd=home)
             assert (answer.status, answer.out) == (77, "")
             assert answer.err == (
-                f"supervisor: {words[0]} is for root and the service's user; its group may: status, workers "
+                f"supervisor: {words[0]} is for root and the service's user; the service's group may: status, workers "
                 "(--control-group-verbs)\n"
             )
         assert process.poll() is None
@@ -58,7 +58,7 @@ def test_none_bars_the_group(home: Path) -> None:
     with serving(ADA, *places(home), "--control-group-verbs", "none", cwd=home):
         answer = MEMBER_OF_HERS.supervisor("status", *places(home)[:2], cwd=home)
         assert (answer.status, answer.out) == (77, "")
-        assert "its group may: nothing" in answer.err
+        assert "group may: nothing" in answer.err
 
 
 @pytest.mark.parametrize(

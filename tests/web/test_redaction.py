@@ -285,7 +285,7 @@ def test_what_was_hidden_and_not_touched_is_restored() -> None:
 @pytest.mark.parametrize("edited", [{"other": "***"}, {"note": "token=*** and"}, {"rows": [{"secret": "***"}] * 2}])
 def test_a_hidden_value_that_has_moved_is_refused(edited: Any) -> None:
     original = {"password": "hunter2", "note": "token=abc", "rows": [{"secret": 1}]}
-    with pytest.raises(ValueError, match="write the value itself"):
+    with pytest.raises(ValueError, match="write the whole new value"):
         HIDES.restored(edited, original)
 
 

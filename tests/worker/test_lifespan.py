@@ -177,7 +177,10 @@ async def test_one_that_does_not_close_is_cancelled_in_time(begin: Begin, client
     [
         ("raises", "the lifespan 'no_database' failed before its yield: ConnectionError: no database"),
         ("raises_in_thread", "the lifespan 'no_disk' failed before its yield: OSError: no disk"),
-        ("without_yield", "the lifespan 'forgets' ended without a yield: it yields once, when all is open"),
+        (
+            "without_yield",
+            "the lifespan 'forgets' ended without a yield: a lifespan must yield once, when its value is open",
+        ),
         ("hangs", "the lifespan 'waits' did not yield within 0.4 s (see --boot-timeout)"),
         ("hangs_in_thread", "the lifespan 'waits_in_thread' did not yield within 0.4 s (see --boot-timeout)"),
     ],
@@ -290,9 +293,12 @@ async def is_no_generator() -> Pool:
         (yields_text, "the lifespan 'yields_text' yields str, and arguments of tasks may have this type, too"),
         (yields_dict, "'yields_dict' yields dict, and arguments of tasks may have this type, too"),
         (yields_something, "'yields_something' does not say what it yields: annotate what it yields, as in"),
-        (yields_pool, r"'yields_pool' has parameters that nothing is passed to \(other\)"),
+        (yields_pool, r"'yields_pool' has parameters that Holdfast cannot fill in \(other\)"),
         (yields_unknown, "'yields_unknown': its annotations cannot be looked up .*NotThere"),
-        (is_no_generator, "'is_no_generator' is no generator function: write one that opens a value, yields it once"),
+        (
+            is_no_generator,
+            "'is_no_generator' is no generator function: write a generator that opens a value, yields it once",
+        ),
         (Pool, "'Pool' is no generator function"),
     ],
 )
@@ -308,5 +314,5 @@ def test_a_type_comes_from_one_lifespan() -> None:
         yield Pool("p")
 
     handlers.lifespan(pool)
-    with pytest.raises(HandlerError, match="'pool' yields Pool, as an earlier lifespan does: types are unique"):
+    with pytest.raises(HandlerError, match="'pool' yields Pool, but an earlier lifespan yields this type, too"):
         handlers.lifespan(pool)

@@ -91,14 +91,14 @@ def create_broker(
     handlers: Handlers[Any, Any] | None = None,
     retries: SubmitRetries | None = None,
 ) -> Broker:
-    """Make a broker, to be entered with `async with`. It takes settings or keywords. Without settings, the keywords,
+    """Make a broker, to be entered with `async with`, from settings or from keywords. Without settings, the keywords,
     the environment and the settings files count.
 
-    `type` is `redis` or `memory`. If nothing names it, a URL or a host means Redis. With nothing set, the broker uses
-    the store of the worker that runs the caller. Outside of a worker it uses the store of the supervisor in the runtime
-    folder, else memory. `handlers` and `retries` are passed to the TaskManager; without `retries` the settings count
-    (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis without URL or
-    host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is missing;
+    `type` is `redis` or `memory`. If nothing names the type, a URL or a host means Redis. With nothing set, the broker
+    uses the store of the worker that runs the caller. Outside of a worker it uses the store of the supervisor in the
+    runtime folder, else memory. `handlers` and `retries` are passed to the TaskManager; without `retries` the settings
+    count (`submit_attempts` …). Raises ConfigError, which is a ValueError, for an unknown type, for Redis without URL
+    or host, for settings and keywords at once; MissingPackageError, also a ValueError, if a package is missing;
     InvalidTaskError for settings, handlers or retries of another type.
     """
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed

@@ -13,7 +13,7 @@ class StoreError(HoldfastError):
 
 
 class StoreUnavailableError(StoreError):
-    """The store cannot be reached, or answers that it cannot serve now; try again."""
+    """The store cannot be reached, or answers that it cannot serve now. Try again later."""
 
 
 class ConnectionLimitError(StoreUnavailableError):
@@ -62,7 +62,7 @@ class TooManyMessagesError(HoldfastError):
 
 
 class CannotRetryError(HoldfastError):
-    """This task cannot be retried now; nothing was written."""
+    """This task cannot be retried now; the message says why. Nothing was written."""
 
 
 class TaskOpenError(HoldfastError):
@@ -116,7 +116,7 @@ class InvalidTaskError(HoldfastError, ValueError):
 
 
 class LaneTypeError(StoreRefusedError, InvalidTaskError):
-    """The Redis key of this lane holds a value that is no list; the message names it. Nothing was written."""
+    """The Redis key of this lane holds a value that is no list; the message names the key. Nothing was written."""
 
 
 class AmbiguousManagerError(HoldfastError):
@@ -138,8 +138,8 @@ class NotDueError(HoldfastError, TimeoutError):
 
 
 class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
-    """The awaited task has failed, was rejected or was canceled. `type` and `traceback`: those of the exception in the
-    worker; empty if there was no exception."""
+    """The awaited task has failed, was rejected or was canceled. `type` and `traceback` belong to the exception in the
+    worker; both are empty if there was none."""
 
     def __init__(self, task_id: str, state: str, reason: str, type: str = "", traceback: str = "") -> None:  # noqa: A002 - as in records
         super().__init__(task_id, state, reason, type, traceback)
@@ -193,7 +193,8 @@ class ScheduleBusyError(HoldfastError):
 
 
 class HandlerError(HoldfastError):
-    """The handler cannot be found, imported or called. `traceback`: that of the user's code; empty if there is none."""
+    """The handler cannot be found, imported or called. `traceback`: the traceback of the user's code; empty if there is
+    none."""
 
     def __init__(self, message: str, traceback: str = "") -> None:
         super().__init__(message)
@@ -201,7 +202,8 @@ class HandlerError(HoldfastError):
 
 
 class Retry(HoldfastError):  # noqa: N818 - handlers raise it as an instruction, not as an error
-    """Raised by a handler: run this task again after `after` seconds; None: after the usual back-off."""
+    """Raised by a handler: run this task again after `after` seconds. None: after the pause of the settings, which
+    doubles with each retry."""
 
     def __init__(self, after: float | None = None, reason: str = "") -> None:
         super().__init__(reason or "the handler asked for a retry")

@@ -8,7 +8,8 @@ One manager is enough for a whole program, and any thread may use it. Calls run 
 which begins with the first call. A fork is safe at any time: the child's first call begins a loop and connections of
 its own. In a coroutine use the async manager, because this one would block the event loop.
 
-A method takes one line here: `awaited` or `iterated` gives it the arguments, types and docstring of the async method.
+Each method is one line in this module: `awaited` or `iterated` copies the arguments, types and docstring of the async
+method.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ Served = BackgroundLoop[asynchronous.TaskManager] | ServedByTest
 
 
 class WithoutAsync(Generic[A_co]):
-    """Base of the classes whose methods call an async object. `running()` returns the background loop. `of(manager)`
-    returns the async object, from the manager in that loop."""
+    """Base of the classes whose methods call an async object. `running()` returns the background event loop.
+    `of(manager)` returns the async object of the manager that lives in this loop."""
 
     def __init__(self, running: Callable[[], Served], of: Callable[[asynchronous.TaskManager], A_co]) -> None:
         self._running, self._of = running, of

@@ -30,7 +30,7 @@ _SCHEME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{0,50}")
 
 
 class PushTarget(msgspec.Struct, frozen=True):
-    """Push settings of a task: the URL at which a client wants notifications, and their headers.
+    """Push settings of a task: the URL at which a client wants notifications, and the headers to send with them.
 
     `token`: sent as `X-A2A-Notification-Token`. `scheme`, `credentials`: sent as `Authorization: scheme credentials`.
     `version`: the version of A2A in which the body of a notification is written.
@@ -93,7 +93,7 @@ def _check(target: PushTarget) -> None:
     if not _SCHEME.fullmatch(target.scheme):
         raise RpcError(
             RpcCode.INVALID_PARAMS,
-            "scheme of the push notification settings: an HTTP scheme is expected, such as Bearer",
+            "scheme of the push notification settings: an HTTP authentication scheme is expected, such as Bearer",
         )
 
 
@@ -138,8 +138,8 @@ class AgentStatus:
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """A task as clients see it. `position`, `run`: those of the last emitted part in the artifacts; 0 if the artifacts
-    hold no emitted part."""
+    """A task as clients see it. `position`, `run`: the position and the run of the last emitted part in the artifacts;
+    both are 0 if there is no emitted part."""
 
     task_id: str
     context_id: str

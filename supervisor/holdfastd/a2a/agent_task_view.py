@@ -199,8 +199,8 @@ def _turns(record: TaskRecord, about: About) -> Iterator[_TurnOfTask]:
 
 
 def _messages(task_id: str, context_id: str, turn: _TurnOfTask) -> Iterator[AgentMessage]:
-    """The messages of a turn, and the question that ended the turn. The result of a turn is not a message: an artifact
-    has it."""
+    """The messages of a turn, and the question that ended the turn. The result of a turn is not among them, because an
+    artifact contains it."""
     for index, message in enumerate(turn.run.messages if turn.run else ()):
         number = f"{task_id}.{turn.number}.{index}"
         message_id = turn.run.message_id if turn.run and index == 0 else number

@@ -25,7 +25,8 @@ class RpcCode(IntEnum):
 
 
 class RpcError(HoldfastError):
-    """An error that the agent answers. `status`: the status of the HTTP answer; 200 if the request is at fault."""
+    """An error with which the agent answers a request. `status`: the status of the HTTP answer; 200 if the request is
+    at fault."""
 
     def __init__(self, code: RpcCode, message: str, status: int = 200) -> None:
         self.code, self.message, self.status = code, message, status

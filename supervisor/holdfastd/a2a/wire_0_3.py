@@ -151,7 +151,7 @@ class PushListParams03(msgspec.Struct):
 
 
 def told(change: Told) -> dict[str, Any]:
-    """The task or change as an item of a stream."""
+    """The task or the change, in the form of an item of a stream."""
     match change:
         case AgentTask():
             return write_task(change)

@@ -170,12 +170,12 @@ class NoParams(msgspec.Struct):
 
 
 def sent(task: AgentTask) -> dict[str, Any]:
-    """The result of SendMessage."""
+    """The document that SendMessage returns."""
     return {"task": write_task(task)}
 
 
 def told(change: Told) -> dict[str, Any]:
-    """The task or change as an item of a stream."""
+    """The task or the change, in the form of an item of a stream."""
     match change:
         case AgentTask():
             return {"task": write_task(change)}
@@ -205,7 +205,8 @@ def write_task(task: AgentTask) -> dict[str, Any]:
 
 
 def write_page(tasks: list[AgentTask], token: str, size: int, total: int, *, with_artifacts: bool) -> dict[str, Any]:
-    """The result of ListTasks. If the client asked for artifacts, every task has the field, even without artifacts."""
+    """The document that ListTasks returns. If the client asked for artifacts, every task has the field, even without
+    artifacts."""
     written = [write_task(task) | ({"artifacts": _artifacts(task)} if with_artifacts else {}) for task in tasks]
     return {"tasks": written, "nextPageToken": token, "pageSize": size, "totalSize": total}
 

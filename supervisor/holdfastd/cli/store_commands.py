@@ -56,7 +56,9 @@ def move(session: Session, /, former: str, set_aside: bool) -> int:
     target = project_data.of(settings.project)
     source = project_data.of(Project.at(Path(former).expanduser()))
     if source.state == target.state:
-        raise CommandError(f"--from {former}: that is this project itself: name its former path", Exit.USAGE)
+        raise CommandError(
+            f"--from {former}: this is the present path of the project: name its former path", Exit.USAGE
+        )
     try:
         done = [*project_data.steps(source, target, set_aside=set_aside)]
     except DataMoveError as error:

@@ -1,4 +1,5 @@
-"""Sends requests of commands to the supervisor of a runtime folder. The calls block, but every wait has a timeout."""
+"""Sends the requests of commands to a supervisor, which is found by its runtime folder. The calls block, but every wait
+has a timeout."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def stop(runtime_dir: Path, wait: float | None, *, now: bool = False) -> int | N
     supervisor cancels its tasks.
 
     Returns the supervisor's exit status; None if it has not ended within this time. A supervisor that ends without an
-    answer was killed: the status is then that of a failure. Errors as for `ask`.
+    answer was killed; then the status of a failure is returned. Raises the errors of `ask`.
     """
     last = _end_of(runtime_dir, protocol.AskStop(now), wait)
     if last is None:
@@ -67,8 +68,8 @@ def stop(runtime_dir: Path, wait: float | None, *, now: bool = False) -> int | N
 def reload(runtime_dir: Path, wait: float | None) -> protocol.ReloadResult | None:
     """Ask the supervisor to reload, and wait at most `wait` seconds for the result (None: without limit).
 
-    Returns the result; None if the reload has not ended within this time. Errors as for `ask`; ControlError if the
-    supervisor ends first.
+    Returns the result; None if the reload has not ended within this time. Raises the errors of `ask`, and ControlError
+    if the supervisor ends first.
     """
     last = _end_of(runtime_dir, protocol.AskReload(wait=True), wait)
     if last is None:
@@ -120,16 +121,16 @@ def _connection(runtime_dir: Path, timeout: float) -> Generator[socket.socket]:
 
 
 class _Answers:
-    """The answers on a connection, one on each line. They are not trusted, because another user may have made the
-    socket and listen there."""
+    """The answers on a connection, one on each line. They are not trusted, because the process that listens on the
+    socket may belong to another user."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._stream = stream
         self._received = b""
 
     def first(self, within: float) -> bytes:
-        """The first answer to a request. Raises ControlError if the connection ends without it; other errors as for
-        `next`."""
+        """The first answer to a request. Raises ControlError if the connection ends without it; also raises the errors
+        of `next`."""
         line = self.next(within)
         if not line:
             raise ControlError(_CLOSED)

@@ -54,8 +54,8 @@ DASHBOARD = ServedService("dashboard", "--web", "/")
 
 
 class ListeningSocket:
-    """The socket of one service. `address`: as in the settings; None: nothing is served. With `has_tls` the announced
-    URL begins with https."""
+    """The socket of one service. `address`: the address in the settings; None: the service is off, and nothing is
+    opened. With `has_tls` the announced URL begins with https."""
 
     def __init__(self, address: str | None = None, service: ServedService = METRICS, *, has_tls: bool = False) -> None:
         self._scheme = "https" if has_tls else "http"
@@ -183,7 +183,7 @@ class LineSocket:
 
     @property
     def is_pending(self) -> bool:
-        """True if lines wait to be sent until the peer reads."""
+        """True if lines wait to be sent, because the peer does not read."""
         return bool(self._unsent)
 
     def receive(self) -> list[bytes]:

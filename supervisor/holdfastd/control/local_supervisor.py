@@ -30,7 +30,7 @@ class Found:
     status: SupervisorStatus
 
     def process(self, incarnation: str) -> ProcessStatus:
-        """Its worker with this incarnation. Raises ControlError if it has none."""
+        """The supervisor's worker with this incarnation. Raises ControlError if it has no such worker."""
         for each in self.status.processes:
             if each.incarnation == incarnation:
                 return each
@@ -108,11 +108,13 @@ async def _whole(path: Path) -> None:
         before, size = size, _size(path)
         if size and size == before:
             return
-    raise ControlError(f"the worker has not written its stacks within {WRITTEN_WITHIN:g} s: it may be stopped")
+    raise ControlError(
+        f"the worker has not written its stacks within {WRITTEN_WITHIN:g} s: is the worker suspended (SIGSTOP)?"
+    )
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
-        raise ControlError("the worker has ended meanwhile") from None
+        raise ControlError("the worker ended before it had written its stacks") from None

@@ -7,10 +7,10 @@ A connection counts from its accept to its end. It is in one of three states:
 - idle: it waits for its next request, or for its client to read the answer.
 - answering: the process answers a complete request. Such a connection is never ended here.
 
-If all places are taken, a new connection ends another one. Half connections end before idle ones. Among these the
-address with the most connections loses its oldest one. So a client that sends its requests at once is served, even if
-attackers share its address. The proxy of the settings, and the users of a unix socket, stand for many clients. The
-number of their half connections has no limit, and their connections are ended last.
+If all places are taken, a new connection ends another one. Half connections end before idle ones. Of several half or
+idle connections, the oldest one of the address with the most connections ends. So a client that sends its requests at
+once is served, even if attackers share its address. The proxy of the settings, and the users of a unix socket, stand
+for many clients. The number of their half connections has no limit, and their connections are ended last.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class OpenConnections:
 
     @classmethod
     def bounded(cls, proxy: TrustedProxy | None = None) -> OpenConnections:
-        """With as many places as this process may open files, apart from the files that it needs for itself; at most
-        MOST."""
+        """Make the limits for this process: it gets as many places as it may open files, less the files that it needs
+        for itself, and at most MOST."""
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return cls(MOST if files < 0 else min(MOST, max(files - _KEPT, files // 4)), proxy)
 
@@ -116,7 +116,8 @@ class OpenConnections:
             del self._shares[connection.share.name]
 
     def give_way(self) -> bool:
-        """End one connection to make room, by the order above. False if none can be ended."""
+        """End one connection to make room, in the order that the module's docstring describes. False if none can be
+        ended."""
         strangers = [share for share in self._shares.values() if not share.is_many]
         others = [share for share in self._shares.values() if share.is_many]
         for shares in (strangers, others):

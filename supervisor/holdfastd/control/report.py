@@ -41,8 +41,8 @@ class Moment:
 
 
 def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: Moment) -> SupervisorStatus:
-    """The answer to AskStatus. `usage`: by pid, as far as it could be measured. `store`: without its process id, which
-    this adds."""
+    """The answer to AskStatus. `usage`: by pid, as far as it could be measured. `store`: its status without the process
+    id, which this function adds."""
     children = sorted(view.children(), key=_place)
     return SupervisorStatus(
         version=installed(),
@@ -141,8 +141,8 @@ ANSWER_TIMEOUT = 3.0  # seconds: a parent that works answers at once
 
 @dataclass(frozen=True, slots=True)
 class RunningInfo:
-    """The answer about a runtime folder. `status`: that of the supervisor; None if none answers. `reason`: why none
-    answers. `absent`: no supervisor runs there."""
+    """The answer about a runtime folder. `status`: the status of its supervisor; None if no supervisor answers.
+    `reason`: why none answers. `absent`: True if no supervisor runs there."""
 
     status: SupervisorStatus | None
     reason: str = ""

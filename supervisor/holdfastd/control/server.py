@@ -1,9 +1,9 @@
 """Serves the control socket from the parent's event loop.
 
 In one turn of the loop a client gets at most one answer, and equal requests share one answer. The server reads a
-client's next request when it has sent the last answer. So a client that sends endless requests, or does not read,
-blocks nobody. It only costs a descriptor for a while. If a request causes an error here, only the client that sent it
-is dropped.
+client's next request only when it has sent the answer to the last one. So a client that sends endless requests, or does
+not read, blocks nobody. It only costs a descriptor for a while. If a request causes an error here, only the client that
+sent it is dropped.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def denial(request: ControlRequest, user: int, group_verbs: Collection[str]) -> 
     if user in owners_of() or any(each in group_verbs for each in (verb, *_MORE_VERBS.get(verb, ()))):
         return ""
     allowed = ", ".join(group_verbs) or "nothing"
-    return f"{verb} is for root and the service's user; its group may: {allowed} (--control-group-verbs)"
+    return f"{verb} is for root and the service's user; the service's group may: {allowed} (--control-group-verbs)"
 
 
 # Decides which clients may stay connected to the control socket if there are too many.

@@ -28,8 +28,8 @@ class StoreStatus(msgspec.Struct, frozen=True):
 
 
 class ProcessStatus(msgspec.Struct, frozen=True):
-    """A child process. `silent`: seconds since its last message; `restarts`: those of its slot; `generation`: that of
-    its code. The measured values are None if they could not be measured."""
+    """A child process. `silent`: seconds since its last message; `restarts`: how often its slot was filled again;
+    `generation`: the generation of its code. The measured values are None if they could not be measured."""
 
     kind: str
     slot: Whole

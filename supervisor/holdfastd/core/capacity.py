@@ -1,6 +1,6 @@
 """Computes how many workers this host can hold, from measurements, without I/O.
 
-With more workers, forks would always fail, or the kernel would kill processes for lack of memory.
+If there were more workers than that, forks would fail, or the kernel would kill processes for lack of memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class CapacityBound:
 
 
 def refusal(host: Host, living: int, wanted: int) -> str:
-    """One line that says why this host cannot hold `wanted` workers; empty if it can. `living` of them run already."""
+    """One line that says why this host cannot run `wanted` workers; empty if it can. `living`: the number of workers
+    that run already."""
     bound = tightest(host, living)
     if bound is None or wanted <= bound.workers:
         return ""

@@ -72,8 +72,8 @@ def is_repeated_failure(view: View, child: Child) -> bool:
 
 
 def _counts(child: Child, cause: Cause) -> bool:
-    """True if this death counts as a failed start. The death of a service always does. The death of a worker does if it
-    was a boot error, an exit or a crash of its own."""
+    """True if this death counts as a failed start. The death of a service process always counts. The death of a worker
+    counts if its cause was a boot error, an exit or a crash of its own."""
     if child.slot.kind is not ChildKind.WORKER or cause.reason in {Reason.BOOT_FAILURE, Reason.EXIT}:
         return True
     return cause.reason is Reason.SIGNAL and cause.detail in CRASHES
@@ -263,8 +263,8 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
 
 
 def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
-    """Record a death in the history. Ends that were ordered are left out: those of a reload would push the others out
-    of the list, which has a limited length."""
+    """Record a death in the history. Ordered ends are left out. The list has a limited length, and the ends of a reload
+    would push all other deaths out of it."""
     if cause.reason is Reason.REQUESTED and event.status == 0:
         return view
     deaths = (*view.deaths, Death(now, child, cause, event.status, event.peak_bytes))[-RECENT:]

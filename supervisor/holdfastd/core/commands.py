@@ -80,7 +80,7 @@ Command = Fork | ReadSettings | MeasureHost | Send | Kill | Log | Print
 
 
 class Announce(Protocol):
-    """A function that prints one line on standard error. `level`: `info`, or `error` if the service ends or cannot
-    start."""
+    """The type of a function that prints one line on standard error. `level`: `info`, or `error` if the service ends or
+    cannot start."""
 
     def __call__(self, text: str, level: str = "info") -> None: ...

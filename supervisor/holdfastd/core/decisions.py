@@ -48,7 +48,7 @@ def fill(view: View, now: float) -> Step:
 
 
 def openings(view: View) -> list[tuple[float, Slot]]:
-    """The vacant seats that may be filled, with the times at which they are due."""
+    """The vacant seats that may be filled, each with the time at which it is due."""
     services = [
         (seat.due, slot)
         for slot, seat in view.seats.items()

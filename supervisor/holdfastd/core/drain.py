@@ -107,7 +107,7 @@ def proceed(view: View, now: float) -> Step:
 
 
 def _has_time(child: Child, stopping: Stopping) -> bool:
-    """True if the child was not asked to leave yet, or was given more time to leave than the drain allows."""
+    """True if the child was not asked to leave yet, or has a later deadline than that of the drain."""
     leaving = child.leaving
     return leaving is None or (leaving.why in REPLACED and leaving.cancel_at > stopping.cancel_at)
 
@@ -163,8 +163,8 @@ def cut_off(child: Child) -> int:
 
 
 def keeps(view: View, slot: Slot) -> bool:
-    """True if this slot is filled again after a death. While the service stops, this holds only for the steward and the
-    store, as long as workers need them."""
+    """True if this slot is filled again after a death. While the service stops, only the slots of the steward and the
+    store are, as long as workers need them."""
     if view.stopping is None:
         return True
     return slot.kind in NEEDED and not view.stopping.killing and any(view.claiming())

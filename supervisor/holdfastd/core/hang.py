@@ -1,6 +1,6 @@
-"""Detects children that hang. A child reports every second from its event loop, so a silent child's loop does not turn.
-After a short silence the parent has the child write its stacks; after `hang_timeout` it ends the child. While a child
-starts, only the boot timeout applies, because an import may take long."""
+"""Detects children that hang. A child reports every second from its event loop, so the event loop of a silent child is
+blocked. After a short silence the parent has the child write its stacks; after `hang_timeout` it ends the child. While
+a child starts, only the boot timeout applies, because an import may take long."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _verdict(child: Child, policy: SupervisionPolicy, now: float) -> Why | None:
 
 
 def _note_silence(child: Child, now: float) -> ChildStep:
-    """Have a silent child write its stacks, once. If it is a worker, tell the steward every second, which puts back the
-    tasks that the worker has not begun."""
+    """Have a silent child write its stacks, once. If the child is a worker, tell the steward every second. The steward
+    then puts back the tasks that this worker has not begun."""
     child, commands = (child, ()) if child.dumped else _dump(child, now)
     if child.slot.kind not in CLAIMING or now - child.silence_told_at < ROUND:
         return child, commands

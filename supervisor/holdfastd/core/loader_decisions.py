@@ -31,7 +31,8 @@ def renew(view: View, now: float) -> Step:
 
 
 def serves(view: View) -> bool:
-    """True if a loader is ready to fork workers. It is of this generation, because `renew` asks others to leave."""
+    """True if a loader is ready to fork workers. Such a loader has the code of this generation, because `renew` asks
+    older loaders to leave."""
     child = view.child(LOADER)
     return child is not None and child.ready_at is not None and child.leaving is None
 

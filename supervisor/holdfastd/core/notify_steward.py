@@ -38,9 +38,9 @@ def child_died(view: View, child: Child, cause: Cause, cut_off: int, now: float)
 
 
 def acknowledged(view: View, message: Acknowledged) -> Step:
-    """Forget an acknowledged death. If the worker died while the service stops, its tasks were cut off. Then the count
-    in the steward's message, from the store, replaces the count of the worker's last heartbeat. Tasks of an earlier
-    death may have run elsewhere by now, so they do not count."""
+    """Forget an acknowledged death. If the worker died while the service stops, its tasks were cut off. The steward's
+    message has their exact number from the store. This number replaces the number in the worker's last heartbeat. For
+    an earlier death nothing is counted, because other workers may have run the tasks by now."""
     if message.incarnation not in view.unacknowledged:
         return view, ()
     unacknowledged = dict(view.unacknowledged)

@@ -23,7 +23,8 @@ def suspects_counted(view: View, message: SuspectsWaiting, now: float) -> View:
 
 
 def task_started(view: View, child: Child, running: list[str]) -> View:
-    """If a quarantine worker reports a new task, one suspect fewer waits. Note this before the steward counts again."""
+    """If a quarantine worker reports a new task, lower the number of waiting suspects by one. The steward counts them
+    again only later."""
     fresh = len(set(running).difference(child.running)) if child.slot.kind is ChildKind.QUARANTINE else 0
     left = max(0, view.quarantine.startable - fresh)
     known = replace(view.quarantine, startable=left, alone=min(left, view.quarantine.alone))
@@ -61,7 +62,7 @@ def held_back(view: View, now: float) -> str:
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """The vacant seats of quarantine that may be filled, with the times at which they are due."""
+    """The vacant seats for quarantine workers that may be filled, each with the time at which it is due."""
     if _obstacle(view):
         return []
     return [(seat.due, slot) for slot, seat in _seats(view) if isinstance(seat, Vacant)]
@@ -108,8 +109,9 @@ def _had_no_room(view: View, now: float) -> bool:
 
 
 def _wanted(view: View, now: float) -> int:
-    """The number of quarantine workers wanted: one for each suspect that runs or may start, but one in all for suspects
-    that must run alone. A leaving worker counts until it is gone, so there are never more than `most`."""
+    """The number of quarantine workers wanted: one for each suspect that runs or may start; suspects that must run
+    alone need only one worker together. A leaving worker counts until it is gone, so there are never more than
+    `most`."""
     count = waiting(view, now)
     alone = min(view.quarantine.alone, count)
     busy = sum(isinstance(seat, Child) and bool(seat.running) for _, seat in _staying(view))

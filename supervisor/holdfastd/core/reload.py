@@ -68,7 +68,7 @@ def never_ready(view: View, child: Child, cause: Cause) -> Step:
 
 
 def finish(view: View) -> Step:
-    """End a reload that is proven. Called when no worker of an earlier generation takes tasks any more."""
+    """End a reload that is proven. This is called when no worker of an earlier generation takes tasks any more."""
     if view.reload is None or not view.reload.proven:
         return view, ()
     log = Log("info", "reloaded", {"generation": view.generation, "draining": draining(view)})

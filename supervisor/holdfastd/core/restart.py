@@ -91,8 +91,8 @@ def _probe_died(view: View, child: Child, cause: str, jitter: float, now: float)
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """The vacant worker slots that may be filled, with the times at which they are due. While the breaker is open, at
-    most one may."""
+    """The vacant worker slots that may be filled, each with the time at which it is due. While the breaker is open,
+    there is at most one."""
     vacant = [(seat.due, slot) for slot, seat in view.workers() if isinstance(seat, Vacant)]
     if not view.breaker.is_open:
         return vacant

@@ -124,9 +124,9 @@ class Forking:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A seat with a child: one incarnation. Times are monotonic seconds. `generation`: that of the code it runs.
-    `recycle_reason`: why the worker asks to be replaced, or empty. `running`: ids of the tasks it runs; `settled`: how
-    many tasks it has settled. `held`: how many tasks a drained worker still had when it ended."""
+    """A seat with a child: one incarnation. Times are monotonic seconds. `generation`: the generation of the code that
+    it runs. `recycle_reason`: why the worker asks to be replaced, or empty. `running`: ids of the tasks it runs;
+    `settled`: how many tasks it has settled. `held`: how many tasks a drained worker still had when it ended."""
 
     slot: Slot
     incarnation: str

@@ -54,8 +54,8 @@ class Reload:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The result of the last reload. `error`: why it failed; empty if its generation serves now. `traceback`: that of
-    the handler's import, if it failed."""
+    """The result of the last reload. `error`: why it failed; empty if its generation serves now. `traceback`: the
+    traceback of the handler's import, if the import failed."""
 
     generation: int
     error: str = ""
@@ -97,9 +97,10 @@ class UnacknowledgedDeath:
 @dataclass(frozen=True, slots=True)
 class Quarantine:
     """The suspects, as far as the parent knows. `startable`: how many may start in the lanes served here, as the
-    steward reported at `counted_at`. `alone`: how many of these may run only while no other quarantine worker runs one.
-    `quiet`: the mark because of which this host claims no tasks, in words. `no_room`: why the host could not hold all
-    wanted workers when it was last measured. `failed`: why the last quarantine worker could not start."""
+    steward reported at `counted_at`. `alone`: how many of these may run only while no other quarantine worker runs a
+    suspect. `quiet`: the quiet or halt mark because of which this host claims no tasks, in words. `no_room`: why the
+    host could not hold all wanted workers when it was last measured. `failed`: why the last quarantine worker could not
+    start."""
 
     startable: int = 0
     alone: int = 0
@@ -112,7 +113,8 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True)
 class NotShared:
-    """A generation whose workers import the handler themselves. `why`: the reason why the loader cannot do it."""
+    """A generation whose workers import the handler themselves. `why`: the reason why the loader cannot import it for
+    them."""
 
     generation: int
     why: str
@@ -180,6 +182,6 @@ def removed(view: View, *slots: Slot) -> View:
 
 
 def known(view: View, slot: Slot, incarnation: str) -> Child | None:
-    """The child with this incarnation in this slot; None if it is not there any more."""
+    """The child with this incarnation in this slot; None if the slot no longer holds this child."""
     child = view.child(slot)
     return child if child is not None and child.incarnation == incarnation else None

@@ -1,3 +1,3 @@
-"""The checks of `supervisor doctor` and `supervisor check`. A file is one subject: its `look` functions read the world,
-its `judge` functions turn the answers into findings and do no I/O.
+"""The checks of `supervisor doctor` and `supervisor check`. A file is about one subject. Its `look` functions ask the
+system or the store. Its `judge` functions make findings from the answers, without I/O.
 """

@@ -22,7 +22,8 @@ _OWNER = Check("handler", "owner of its code")
 
 
 class Function(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One function of the handler, as `holdfast.handler.publication` describes it. `options`: those that it sets."""
+    """One function of the handler, as `holdfast.handler.publication` describes it. `options`: the options that its
+    registration sets."""
 
     name: str
     kind: str
@@ -40,9 +41,9 @@ class DeclaredSchedule(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True, tag="imported"):
-    """The result of an import that succeeded. It took `seconds`, and started `threads` (names) and `processes` (pids).
-    `schedules`: those that the code declares. `not_preloaded`: why workers cannot share one import; empty if they can;
-    None if the settings do not ask for it."""
+    """The result of an import that succeeded. The import took `seconds`, and started `threads` (names) and `processes`
+    (pids). `schedules`: the schedules that the code declares. `not_preloaded`: why workers cannot share one import;
+    empty if they can; None if the settings do not ask for it."""
 
     handler: str
     functions: list[Function]

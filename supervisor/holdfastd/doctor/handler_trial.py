@@ -124,8 +124,8 @@ _PROGRAM = "import sys; from holdfastd.doctor.handler_trial import main; main(*m
 
 
 def owner_of(found: Sequence[Stranger]) -> int | NotImported:
-    """The one user who owns the code. If there is none, for example because several users can change the code, the
-    error."""
+    """The one user who owns the code. An error if there is no such user, for example because several users can change
+    the code."""
     owners = {each.owner for each in found}
     if len(owners) == 1 and ANYBODY not in owners:
         return owners.pop()
@@ -154,15 +154,15 @@ def import_as(owner: int, settings: Settings, channel: socket.socket) -> int:
 
 
 def main(given: int, channel: int) -> None:
-    """Import the handler in the new interpreter. `given`: the descriptor with the settings; `channel`: that of the
-    channel to the parent."""
+    """Import the handler in the new interpreter. `given`: the descriptor with the settings; `channel`: the descriptor
+    of the channel to the parent."""
     with os.fdopen(given, "rb") as file:
         settings: Settings = pickle.load(file)  # noqa: S301 - written by our own parent
     import_handler(settings, socket.socket(fileno=channel))
 
 
 def _leave_terminal() -> None:
-    """Give up root's terminal, into which the imported code could otherwise type commands."""
+    """Give up root's terminal. Otherwise the imported code could type commands into it."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in {STDOUT, STDERR, STREAM.descriptor()}:
         os.dup2(nothing, descriptor)
@@ -170,7 +170,7 @@ def _leave_terminal() -> None:
 
 
 def _become(owner: int) -> dict[str, str]:
-    """Take the rights of this user, and give up all others. Returns the environment variables for its processes."""
+    """Take the rights of this user, and give up root's rights. Returns the environment variables for its processes."""
     environ = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
@@ -261,7 +261,7 @@ def _readable(child: ForkedChild, seconds: float) -> bool:
 
 
 def _has_ended(pid: int) -> bool:
-    """True if the child has ended. It is not reaped by this. Its descendants may still hold the channel open."""
+    """True if the child has ended. This call does not reap it. Its descendants may still hold the channel open."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 

@@ -27,9 +27,9 @@ _ADDRESS = Check("metrics", "address")
 
 @dataclass(frozen=True, slots=True)
 class MetricsLook:
-    """The answer at the address of the metrics. `address`: empty if none is set. `running`: a supervisor runs on
-    this host. `status`: the HTTP status of its answer; None: no answer. `reason`: why there was no answer, or why a
-    start could not open the address. `fix`: the remedy."""
+    """The answer at the address of the metrics. `address`: empty if none is set. `running`: a supervisor runs on this
+    host. `status`: the HTTP status of the answer; None: no answer. `reason`: why there was no answer, or why a start
+    could not open the address. `fix`: the remedy."""
 
     address: str
     running: bool = False

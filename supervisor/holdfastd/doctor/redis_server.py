@@ -1,5 +1,5 @@
-"""Judges the Redis server by itself: version, role, latency, clock, durability, memory, replicas, rights and
-clients."""
+"""Judges the Redis server, without the queue in it: version, role, latency, clock, durability, memory, replicas, rights
+and clients."""
 
 from __future__ import annotations
 
@@ -263,7 +263,8 @@ _SLOW_FIX = (
 
 
 def judge_slow_log(slow: SlowInfo) -> Iterator[Finding]:
-    """Judge the slow commands of the last hour. Older ones say nothing about the present state of the server."""
+    """Judge the slow commands of the last hour. Older slow commands say nothing about the present state of the
+    server."""
     if slow.above_us is not None and not 0 <= slow.above_us <= SLOW_COMMAND_MS * 1000:
         text = f"the slow log leaves out commands of {SLOW_COMMAND_MS:g} ms (slowlog-log-slower-than {slow.above_us})"
         yield _SLOW.note(text, "CONFIG SET slowlog-log-slower-than 10000")

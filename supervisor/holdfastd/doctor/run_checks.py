@@ -76,8 +76,8 @@ STEWARD_CONNECTIONS = 6  # connections that a steward has open, besides one for 
 
 
 def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False) -> list[Finding]:
-    """All findings. `warnings`: those about the settings files. `deep`: compare all keys of the queue whatever its
-    size.
+    """All findings. `warnings`: the warnings about the settings files. `deep`: compare all keys of the queue whatever
+    its size.
 
     This forks to import the handler, so this process may have only one thread.
     """

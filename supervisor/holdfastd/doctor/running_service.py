@@ -28,8 +28,8 @@ _STORE = Check("supervisor", "store")
 
 
 def judge_running(running: RunningInfo, *, version: str, store_url: str, now: float) -> Iterator[Finding]:
-    """Judge the answer of the supervisor. `version`: that of this command. `store_url`: the store of the settings of
-    this command, without the password. `now`: Unix seconds."""
+    """Judge the answer of the supervisor. `version`: the version of this command. `store_url`: the store of the
+    settings of this command, without the password. `now`: Unix seconds."""
     if running.status is None:
         if running.absent:
             yield _SOCKET.note(running.reason)
@@ -110,7 +110,8 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)(month|min|ms|us|y|w|d|h|s)")
 
 @dataclass(frozen=True, slots=True)
 class UnitInfo:
-    """A unit. `properties`: as `systemctl show` prints them. `absent`: the reason why there are none; else empty."""
+    """A systemd unit. `properties`: as `systemctl show` prints them. `absent`: the reason why there are no properties;
+    else empty."""
 
     name: str
     properties: Mapping[str, str]

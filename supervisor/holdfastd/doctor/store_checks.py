@@ -1,4 +1,5 @@
-"""Checks the store and the queue in it: whether the store answers and is fit, and whether the queue is healthy."""
+"""Checks the store and the queue in it: whether the store answers and can be used, and whether something is wrong with
+the queue."""
 
 from __future__ import annotations
 
@@ -292,7 +293,7 @@ class Expectation:
 
 
 def look(redis: RedisSettings, lanes: Sequence[str]) -> StoreInfo | StoreError:
-    """Everything that the store reports for the checks, or the error because of which it could not be read."""
+    """All values of the store that the checks need, or the error because of which they could not be read."""
     return asked(redis, lambda store: store.examine(lanes, SAMPLE_SECONDS))
 
 

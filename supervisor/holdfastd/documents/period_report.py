@@ -42,7 +42,8 @@ class FiguresDocument(TypedDict):
 
 
 class ComparedDocument(FiguresDocument):
-    """The figures of one handler, one lane, or all tasks. `before`: those of the period before, null if it had none."""
+    """The figures of one handler, one lane, or all tasks. `before`: the figures of the period before; null if nothing
+    ran then."""
 
     name: str
     before: FiguresDocument | None
@@ -75,8 +76,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A period compared with the one before. `period`: without its total. `course`: the number of runs in a step of
-    `step_ms`, by the start of the step, in order. Handlers and lanes with the most runs come first."""
+    """A period compared with the period before it. `period`: its figures by step, without the total. `course`: the
+    number of runs in a step of `step_ms`, by the start of the step, in order. Handlers and lanes with the most runs
+    come first."""
 
     period: Period
     total: Compared

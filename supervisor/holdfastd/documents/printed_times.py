@@ -1,4 +1,4 @@
-"""Forms in which documents show times, and a function that makes a document of the fields of a record."""
+"""Writes times as documents show them, and makes a document from a record."""
 
 from __future__ import annotations
 

@@ -40,8 +40,9 @@ class ServedDocument(TypedDict):
 
 
 class LaneDocument(TypedDict):
-    """A lane. `waiting`: number of waiting tasks; `held`: how many of them wait at its gates. `missing`: handlers that
-    no worker has, with the number of waiting tasks. `closed`: the reason why no task may start now."""
+    """A lane. `waiting`: number of waiting tasks; `held`: how many of them wait outside of the list, for a limit or a
+    handler. `missing`: handlers that no worker has, with the number of waiting tasks. `closed`: the reason why no task
+    may start now."""
 
     lane: str
     waiting: int
@@ -128,7 +129,7 @@ def _all(lane: LaneState, text: Callable[[ServedLane], str]) -> str:
 
 
 class QuietDocument(TypedDict):
-    """An order to claim no tasks, which applies now. `host`: null for all hosts. `word`: quiet or halt."""
+    """An order to claim no tasks, which applies now. `host`: null for all hosts. `word`: `quiet` or `halt`."""
 
     host: str | None
     word: str
@@ -153,7 +154,8 @@ class EndedOrderDocument(OrderDocument):
 
 
 class WorkerDocument(TypedDict):
-    """A worker. A dead one is kept for a day; `died_ms`: Unix milliseconds; `held`: the tasks that it had then."""
+    """A worker. The record of a dead worker is kept for a day. `died_ms`: its death in Unix milliseconds; `held`: the
+    tasks that it had at its death."""
 
     incarnation: str
     state: str
@@ -205,8 +207,8 @@ def worker_document(worker: WorkerRecord) -> WorkerDocument:
 
 
 class ScheduleDocument(TypedDict):
-    """A schedule. `failures`: the tasks in a row that failed; `task`: the last one; `spec`: as it was set, without the
-    fields that have their defaults."""
+    """A schedule. `failures`: the number of tasks in a row that failed. `task`: the last task. `spec`: the spec as it
+    was set, without fields that have their defaults."""
 
     schedule: str
     state: Literal["active", "paused", "ended"]
@@ -272,8 +274,8 @@ def occurrence_document(line: Occurrence) -> OccurrenceDocument:
 
 
 class WebhookDocument(TypedDict):
-    """A webhook that waits. `webhook`: its name. `url`: without secrets. `at`: when its task came to `state`. `due`:
-    the next try. `why`: why its record cannot be read, else empty."""
+    """A webhook notice that waits to be delivered. `webhook`: its name. `url`: without secrets. `at`: when its task
+    came to `state`. `due`: the next try. `why`: why its record cannot be read, else empty."""
 
     webhook: str
     task_id: str

@@ -159,7 +159,7 @@ def decoded(payload: bytes | None) -> Any:
 
 
 class BatchCountsDocument(TypedDict):
-    """The number of tasks by how they have ended."""
+    """The numbers of a batch's tasks, by the way in which they have ended."""
 
     total: int
     open: int

@@ -142,7 +142,7 @@ class DataFolder:
         return descriptor
 
     def mark_engine(self, engine: EngineVersion) -> None:
-        """Note `engine` as the writer of the data. Raises StoreLaunchError (78) if it cannot read the data of the
+        """Note `engine` as the writer of the data. Raises StoreLaunchError (78) if `engine` cannot read the data of the
         engine that was noted before."""
         if self.check(engine) != engine:
             _replace(self._engine_file, f"{engine}\n")
@@ -200,7 +200,7 @@ def _series(engine: EngineVersion) -> str:
 
 
 def _make_private(folder: Path) -> None:
-    """Restrict the folder and all files in it to the owner, also if somebody has opened them to others."""
+    """Restrict the folder and all files in it to the owner, even if somebody has given other users access to them."""
     for path in (folder, *folder.rglob("*")):
         status = path.lstat()
         if status.st_uid == os.geteuid() and status.st_mode & 0o077 and not stat.S_ISLNK(status.st_mode):

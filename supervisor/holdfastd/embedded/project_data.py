@@ -36,12 +36,12 @@ class ProjectData:
 
     @property
     def size(self) -> int:
-        """The size of all files, in bytes."""
+        """The size of all files in the state folder, in bytes."""
         return sum(path.lstat().st_size for path in self.state.rglob("*") if path.is_file())
 
 
 def of_all() -> Iterator[ProjectData]:
-    """The data of this user's projects."""
+    """Yield the folders of all projects of this user."""
     state, runtime = service_folders.state_base(), service_folders.runtime_base()
     if state.named:  # systemd has named one folder for the service, so there are no folders by project
         return
@@ -53,7 +53,7 @@ def of_all() -> Iterator[ProjectData]:
 
 
 def of(project: Project) -> ProjectData:
-    """The project's own folders, which may be missing."""
+    """The state folder and the runtime folder of this project; both may be missing."""
     state, sockets = (Path(str(folder.value)) for folder in service_folders.default_folders(project).values())
     return ProjectData(state, sockets, project)
 

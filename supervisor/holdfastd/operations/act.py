@@ -2,9 +2,10 @@
 
     PAUSE = Act("lanes/pause", PauseLane, pause_lane, subject="lane")
 
-Rule 1: A face (command, form, route, tool) reads its input into the arguments, and shows the answer. It checks nothing.
-Rule 2: The function checks everything that the types of its arguments cannot express. It answers with a document.
-Rule 3: Activity gets one entry for each change, under the name of the act, whether the change was made or refused.
+Rule 1: A face (command, form, route, tool) turns its input into the arguments, and shows the answer. A face checks
+nothing. Rule 2: The function checks everything that the types of its arguments cannot express. It answers with a
+document. Rule 3: Activity gets one entry for each change, under the name of the act, whether the change was made or
+refused.
 
 Warning: callers may repeat an act, because an answer can get lost. Calling the function twice must do no harm.
 """
@@ -158,7 +159,7 @@ class Act(Generic[A, R]):
         return read_texts(texts, self.arguments)
 
     def subject_of(self, values: Mapping[str, Any]) -> str:
-        """The subject from the raw input, even if the arguments cannot be read."""
+        """The name of the changed thing, taken from the raw input, even if the arguments cannot be read."""
         found = values.get(self.subject)
         return found if isinstance(found, str) else ""
 

@@ -37,8 +37,8 @@ class RetryAllDead(RemoveAllDead, forbid_unknown_fields=True, frozen=True):
 
 
 class RetriedDead(TypedDict):
-    """`retried`: the dead letters that run again. `refused`: for every other one, by its id, a sentence that says why
-    not."""
+    """`retried`: the dead letters that run again. `refused`: the other dead letters: for each id a sentence that says
+    why it was not retried."""
 
     retried: list[RetriedTask]
     refused: dict[str, str]

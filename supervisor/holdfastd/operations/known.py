@@ -20,7 +20,7 @@ def check_known(kind: str, name: str, known: Collection[str]) -> None:
     if name in known:
         return
     near = meant(name, known)
-    raise UnknownNameError(f"{kind} {shown(name)}: nobody knows this {kind}; {near} (create: for a new one)")
+    raise UnknownNameError(f"{kind} {shown(name)}: there is no such {kind}; {near} (to name a new {kind}, use create)")
 
 
 def meant(name: str, known: Collection[str]) -> str:

@@ -155,7 +155,7 @@ async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
 
 
 async def shown_lane(store: Store, settings: Settings, name: str) -> str:
-    """The name of a lane that is only shown. Raises NotFoundError, which suggests similar names."""
+    """The name of a lane that a command only shows. Raises NotFoundError, which suggests similar names."""
     lane = check_lane(name)
     known = await _known_lanes(store, settings, lane)
     if lane not in known:
@@ -171,8 +171,8 @@ async def check_handler_exists(store: Store, name: str) -> None:
 
 
 async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]:
-    """The lanes of the settings, and all that hold tasks, have limits or are paused; `asked`, too, if workers serve
-    it."""
+    """The lanes of the settings, and all lanes that hold tasks, have limits or are paused. Also the lane `asked`, if
+    workers serve it."""
     found = await store.lanes(settings.lane_names)
     (served,) = await store.service([(asked, "")])
     known = {each.name for each in found.lanes} | {settings.queue_name}

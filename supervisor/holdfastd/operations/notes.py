@@ -70,7 +70,8 @@ class AskedChange:
 
 
 def why(error: BaseException) -> str:
-    """The message of an error of the queue; for any other error, a text that says it is Holdfast's own fault."""
+    """The message of an error, if Holdfast raises it on purpose. For any other error, a text that calls it Holdfast's
+    own fault."""
     return str(error) if isinstance(error, HoldfastError) else INTERNAL
 
 

@@ -60,7 +60,7 @@ def misfit(
 
 
 def kinds_of(hint: Any) -> list[Any]:
-    """The members of a union type, without bounds."""
+    """The members of a union type, without their bounds (msgspec's Meta)."""
     return [get_args(kind)[0] if get_origin(kind) is Annotated else kind for kind in _kinds(hint)]
 
 
@@ -71,7 +71,7 @@ def description_of(hint: Any) -> str:
 
 
 def _kinds(hint: Any) -> list[Any]:
-    """The members of a union type, each with its bounds."""
+    """The members of a union type, each with its bounds (msgspec's Meta)."""
     if get_origin(hint) in (Union, UnionType):
         return [kind for each in get_args(hint) for kind in _kinds(each)]
     return [hint]

@@ -167,7 +167,7 @@ async def _send(doing: Doing, given: SendMessage) -> TaskState:
 def _changed(task_id: str, state: State, wanted: Collection[State] = OPEN) -> TaskState:
     """The answer of an act. Raises TaskEndedError if the task ended before the act."""
     if state not in wanted:
-        raise TaskEndedError(f"task {task_id} has ended before: it is {state}")
+        raise TaskEndedError(f"task {task_id} has already ended: its state is {state}")
     return {"task_id": task_id, "state": state}
 
 

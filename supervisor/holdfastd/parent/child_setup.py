@@ -1,6 +1,6 @@
 """Turns a forked copy of the parent into a child process: it sets signals, descriptors, name and environment.
 
-All signals are blocked meanwhile. A signal that arrives in this time has its default effect once they are unblocked.
+All signals are blocked during the setup. A signal that arrives in this time has its default effect after the setup.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _STAT = Path("/proc/self/stat")
 
 
 def set_title(title: str) -> bool:
-    """Show `title`, cut to the available bytes. Returns False and changes nothing if the kernel does not tell where the
-    command line is in memory."""
+    """Show `title`, cut to the available bytes. Returns False and changes nothing if the kernel does not say where in
+    memory the command line is."""
     try:
         fields = _STAT.read_text("utf-8", "replace").rpartition(")")[2].split()
         start, end = map(int, fields[_ARG_START : _ARG_START + 2])

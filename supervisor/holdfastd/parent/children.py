@@ -177,8 +177,8 @@ class Reaper:
         self.emit(Exited(process.slot, process.incarnation, status, out_of_memory, jitter, peak_bytes))
 
     def check_all(self) -> None:
-        """Look for deaths in case a signal was lost; called now and then. It also reads the counter of memory kills, so
-        that a later death of a child is not taken for an earlier kill of another process."""
+        """Look for deaths in case a signal was lost; called now and then. This also reads the counter of kills for lack
+        of memory. Otherwise an earlier kill of another process would seem to be the cause of a child's later death."""
         self.memory.has_new()
         self.sweep()
 
@@ -201,7 +201,7 @@ class Reaper:
 
 
 def _dead_child() -> int | None:
-    """The pid of some dead child, which is not reaped by this call; None if there is none."""
+    """The pid of a dead child that is not reaped yet; None if there is none. This call does not reap it."""
     with contextlib.suppress(ChildProcessError):
         info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         return None if info is None else info.si_pid

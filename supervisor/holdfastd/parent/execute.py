@@ -61,7 +61,8 @@ class ChildFactory:
             self._launch = self._spec.store.prepare(True)
 
     def reread(self, generation: int, needed: Collection[int]) -> None:
-        """Read the settings for workers of this generation. Of the earlier generations only the `needed` ones are kept.
+        """Read the settings for workers of this generation. Of the settings of earlier generations, only those of the
+        `needed` generations are kept.
 
         If it raises ConfigError, it changes nothing.
         """
@@ -146,8 +147,8 @@ _log = structlog.get_logger("holdfast.parent")
 
 @dataclass(frozen=True, slots=True)
 class CommandExecutor:
-    """Executes commands and passes the resulting events to `emit`. `watch` has the loop watch a new child; `announce`
-    prints a line for people."""
+    """Executes commands and passes the resulting events to `emit`. `watch` makes the parent's loop watch a new child;
+    `announce` prints a line for people."""
 
     children: Children
     child_factory: ChildFactory

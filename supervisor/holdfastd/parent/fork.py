@@ -16,7 +16,7 @@ from holdfastd.parent.loader import ForkRequest, LoaderClient
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The two system calls that may fail for lack of resources. Tests pass others."""
+    """The two system calls that may fail for lack of resources. Tests replace them."""
 
     fork: Callable[[], int] = os.fork
     pidfd: Callable[[int], int] = os.pidfd_open
@@ -71,8 +71,8 @@ def fork_by_loader(
 
 
 def _adopted(pid: int, channel: socket.socket, kernel: Kernel) -> ForkedChild:
-    """Make the child the leader of a process group, and open its pidfd. The child sets its group, too. Whoever comes
-    first, the group exists before the parent signals it."""
+    """Make the child the leader of a process group, and open its pidfd. The child sets its group, too. So the group
+    exists before the parent sends it a signal, whichever of the two is faster."""
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)
     try:

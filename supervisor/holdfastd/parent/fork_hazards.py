@@ -56,17 +56,17 @@ class ForkHazards:
 
 
 def look() -> ForkHazards:
-    """The hazards of this process now."""
+    """Find the hazards that a fork of this process would have now."""
     return ForkHazards(_threads(), _children(), _descriptors())
 
 
 def look_after_fork(before: ForkHazards) -> ForkHazards:
-    """The hazards of this process now. Threads that a library has started since `before`, and ends at a fork, are not
-    among them.
+    """Find the hazards that a fork of this process would have now. Threads that a library has started since `before`,
+    and that it ends at a fork, are not hazards.
 
     Some native libraries, for example OpenBLAS (numpy), end their threads at a fork. Both processes start them again on
-    use. So if all new threads belong to native libraries, this forks a test child that ends at once. Threads that run
-    after this fork, too, are hazards.
+    use. So if all new threads belong to native libraries, this forks a test child that ends at once. Threads that still
+    run after this test fork are hazards.
     """
     found = look()
     started = found.threads.keys() - before.threads.keys()

@@ -1,4 +1,4 @@
-"""Imports libraries, but not the modules that they import and no process of a service uses. This saves memory."""
+"""Imports libraries without those of their modules that no process of a service uses. This saves memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _running: set[str] = set()
 
 
 class PackageOnDemand(ModuleType):
-    """A package whose `__init__.py` has not run to its end yet. Its modules can be imported as usual."""
+    """A package whose `__init__.py` has not run to its end yet. The code of `__init__.py` runs when one of its names is
+    first used. The modules of the package can be imported as usual."""
 
     def __getattr__(self, name: str) -> Any:
         missing = AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
@@ -71,8 +72,8 @@ ON_DEMAND = (
 
 
 def prepare(*, telemetry: bool) -> None:
-    """Import structlog and the connections of the Redis library, without the libraries above. `telemetry`: this service
-    sends telemetry, so OpenTelemetry is imported, too."""
+    """Import structlog and the connections of the Redis library, without the modules that this file puts on demand.
+    `telemetry`: this service sends telemetry, so OpenTelemetry is imported, too."""
     for name in ON_DEMAND:
         put_on_demand(name)
     with _left_out(DRAWING, *(() if telemetry else (TELEMETRY,))):
@@ -94,7 +95,8 @@ def _left_out(*libraries: str) -> Generator[None]:
 
 
 def _offer_telemetry_of_redis() -> None:
-    """Let a handler switch on the Redis library's own metrics all the same. The library then imports OpenTelemetry."""
+    """Make the Redis library's own metrics available, although OpenTelemetry is not imported yet. If a handler switches
+    them on, the library imports OpenTelemetry."""
     for name in ("redis.observability.metrics", "redis.observability.providers"):
         module = sys.modules.get(name)
         if hasattr(module, "OTEL_AVAILABLE"):

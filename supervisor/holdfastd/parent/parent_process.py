@@ -74,7 +74,7 @@ def _guarded(spec: ServiceSpec, announce: Announce, kernel: Kernel) -> int:
 
 
 def _without_errors(announce: Announce) -> Announce:
-    """Wrap the function so that it ignores the errors of a closed terminal, which are no reason to end the service."""
+    """Wrap the function so that it ignores errors of a closed terminal. They are no reason to end the service."""
 
     def announce_if_possible(text: str, level: str = "info") -> None:
         with suppress(OSError):
@@ -188,8 +188,8 @@ def service_spec(
     files: Sequence[Path] = (),
     read: Settings | None = None,
 ) -> ServiceSpec:
-    """The service that these settings describe. Workers of a reload use the settings that `reread` gives then. `read`:
-    the settings as they were read, if the service has added to them."""
+    """The service that these settings describe. After a reload, workers use the settings that `reread` returns at that
+    time. `read`: the settings as they were read, if the service has added to them."""
 
     folder, reloaded = working_folder(), ReloadedSettings(settings, read or settings)
 

@@ -26,8 +26,8 @@ def freeze() -> None:
 
 
 def _forget_looked_up_names() -> None:
-    """Empty Python's cache of attribute lookups. Otherwise a child that replaces an entry would write to the page with
-    the attribute's name (it drops a reference)."""
+    """Empty Python's cache of attribute lookups. Otherwise a child that replaces an entry of the cache would change a
+    reference count on a shared page of memory, and the kernel would copy the page."""
     forget = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", None)
     if forget is not None:
         forget()
@@ -97,14 +97,16 @@ LOGS = ("holdfast.telemetry.log_sender", "opentelemetry.exporter.otlp.proto.http
 
 
 def preload(*, telemetry: bool = False) -> None:
-    """Import the modules that children need, and compute the values that they share. `telemetry`: with a collector."""
+    """Import the modules that children need, and compute the values that they share. `telemetry`: True if the service
+    sends telemetry to a collector."""
     import_modules(telemetry=telemetry)
     product()
     installed()  # caches the version now; later, at the first status, the lookup would cost the parent 2 MB
 
 
 def import_modules(*, telemetry: bool = False) -> None:
-    """Import the modules that children need. `telemetry`: also those that send to a collector."""
+    """Import the modules that children need. `telemetry`: also import the modules that send telemetry to a
+    collector."""
     lean_imports.prepare(telemetry=telemetry)
     for name in (*MODULES, *TELEMETRY) if telemetry else MODULES:
         importlib.import_module(name)

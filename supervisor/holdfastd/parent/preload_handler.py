@@ -46,7 +46,8 @@ def preload_handler(settings: Settings) -> tuple[int, ...]:
 
 
 def is_preloaded(settings: Settings) -> bool:
-    """True if a loader imports the handler. With --reload it does not, because each change would be imported twice."""
+    """True if a loader imports the handler. With --reload there is no loader, because each change would be imported
+    twice."""
     return settings.preload and settings.exec is None and not settings.reload and prctl.knows_subreapers()
 
 

@@ -32,7 +32,9 @@ OPEN = (
     "--web {address} would send the token over the network in clear: name --web-cert-file and --web-key-file, or"
     " listen on loopback or a unix socket behind a proxy that has TLS, or name that proxy: --web-trust-proxy"
 )
-NO_CERTIFICATE = "no certificate is set for this key: name it with --web-cert-file, or leave --web-key-file out"
+NO_CERTIFICATE = (
+    "no certificate is set for this key: name the certificate with --web-cert-file, or leave --web-key-file out"
+)
 NO_PAIR = "not a certificate with its key in PEM (the key may be in the file of the certificate, and has no password)"
 OTHER_PEER = "if --web is a port, name the address of the proxy; if it is a unix socket, name unix"
 NO_ROLE = "nobody could log in: give users roles with --web-users-file, or all users one role with --web-proxy-role"

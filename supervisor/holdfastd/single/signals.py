@@ -117,8 +117,8 @@ async def serve_until_drained(
     state: str,
     at_end: Callable[[], Awaitable[object]] = anyio.lowlevel.checkpoint,
 ) -> None:
-    """Serve until the worker is drained: handle signals, and tell systemd the state. `ready`: the line that is
-    announced; `state`: the short form for systemd. `at_end` runs when the worker is drained."""
+    """Serve until the worker is drained: handle signals, and tell systemd the state. `ready`: the line that is printed
+    when the worker is ready; `state`: a shorter one for systemd. `at_end` runs when the worker is drained."""
     systemd = Notifier()
     async with anyio.create_task_group() as group:
         group.start_soon(heed, signals, worker, drain_timeout, announce)
@@ -147,7 +147,7 @@ async def end_threads(worker: InProcessWorker) -> None:
 
 
 def status(worker: InProcessWorker) -> int:
-    """The exit status of the process."""
+    """The exit status of the process, from the status of its worker."""
     if worker.code in (ChildExit.FENCED, ChildExit.STUCK):
         return Exit.CUT_OFF
     if worker.code is not ChildExit.OK:

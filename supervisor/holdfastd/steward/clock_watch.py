@@ -1,4 +1,5 @@
-"""ClockWatch compares the store's clock with this host's clocks: the store measures leases and ages of tasks by it."""
+"""ClockWatch compares the store's clock with this host's clocks, because the store measures leases and ages of tasks by
+its own clock."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class ClockSample:
 
 
 def tolerance(lease: float) -> float:
-    """Seconds by which the clocks may move apart, or an answer be late, before leases are distrusted."""
+    """The number of seconds by which the clocks may move apart, or by which an answer may be late, before leases count
+    as doubtful."""
     return max(LEAST_TOLERANCE, lease / 10)
 
 

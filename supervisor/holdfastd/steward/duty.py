@@ -39,7 +39,7 @@ class Health:
             _log.info("steward is no longer degraded", duty=duty)
 
     def report(self, duty: str, trouble: str) -> None:
-        """Record why a duty fails. It is logged unless some duty has the same trouble already."""
+        """Record why a duty fails. The reason is logged, unless a duty has the same trouble already."""
         if trouble not in self._troubles.values():
             _log.warning("steward is degraded", duty=duty, reason=trouble)
         self._troubles[duty] = trouble
@@ -97,7 +97,8 @@ def _note(name: str, error: BaseException, health: Health) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The first error of an exception group, which a duty with concurrent parts raises; other errors as they are."""
+    """The first error in an exception group, which a duty with concurrent parts may raise. Any other error is returned
+    unchanged."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseException", error.exceptions[0])
     return error

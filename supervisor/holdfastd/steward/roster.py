@@ -1,5 +1,5 @@
-"""WorkerRoster lists what the parent has reported of its workers: the living ones, the silent ones among these, and the
-dead ones whose death the store has not recorded yet.
+"""WorkerRoster keeps the parent's reports about its workers: which ones live, which living ones are silent, and which
+have died while the store has not recorded their death yet.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class WorkerRoster:
         self._announce()
 
     def worker_lost(self, incarnation: str) -> None:
-        """Remove a worker that was recovered although the parent has not reported its death. Its lease is then renewed
-        no more."""
+        """Remove a worker that was recovered although the parent has not reported its death. From then on its lease is
+        not renewed."""
         self._living.pop(incarnation, None)
         self._announce()
 
@@ -69,7 +69,7 @@ class WorkerRoster:
         self._announce()
 
     def defer(self, incarnation: str) -> None:
-        """Move this death behind the others."""
+        """Move this death to the end of the list, so that the other deaths are recorded first."""
         self._dead.move_to_end(incarnation)
 
     async def wait_for_change(self, within: float) -> None:

@@ -66,11 +66,11 @@ class Poster:
         except (httpx.HTTPError, OSError) as error:
             raise MissedError(f"{type(error).__name__}: {error}") from None
         if not 200 <= status < 300:
-            raise MissedError(f"answered {status}")
+            raise MissedError(f"the receiver answered {status}")
 
     async def _address(self, url: WebhookUrl) -> str:
-        """The first address of the host; the request goes to this address. Raises RefusedError if any address of the
-        host is not public and private addresses are not allowed."""
+        """The first IP address of the notice's host; the request goes to this address. Raises RefusedError if any
+        address of the host is not public and private addresses are not allowed."""
         port = url.port or (443 if url.scheme == "https" else 80)
         look = partial(self.lookup, url.host, port, type=socket.SOCK_STREAM)
         # A lookup has a thread of its own: some name servers never answer, and the event loop has few threads.
@@ -78,7 +78,9 @@ class Poster:
         addresses = [str(entry[4][0]) for entry in entries]
         private = [address for address in addresses if not is_public(address)]
         if private and not self.allow_private:
-            raise RefusedError(f"{url.host} is {private[0]}, no public address; webhook_allow_private allows it")
+            raise RefusedError(
+                f"{url.host} has the address {private[0]}, which is no public address: webhook_allow_private allows it"
+            )
         return addresses[0]
 
     async def _send(self, url: WebhookUrl, address: str, content: bytes, headers: Mapping[str, str]) -> int:

@@ -22,7 +22,7 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - names of what Priva
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The folders that the unit hides from the service. `needed`: the folders that the service must read."""
+    """The folders that the systemd unit hides from the service. `needed`: the folders that the service must read."""
 
     needed: tuple[Path, ...] = ()
 

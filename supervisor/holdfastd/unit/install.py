@@ -1,4 +1,5 @@
-"""Plans a service from an operator's options, and writes its files. It keeps a file that somebody has changed."""
+"""Plans a systemd service from an operator's options, and writes its files. A file that somebody has changed is not
+overwritten."""
 
 from __future__ import annotations
 

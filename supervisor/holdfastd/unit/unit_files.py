@@ -118,7 +118,8 @@ _USER = re.compile(r"^User=(\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class InstalledService:
-    """The facts that an earlier installation has written. None: its files do not say it, or cannot be read."""
+    """The facts that an earlier installation has written. A field is None if the files do not say it, or cannot be
+    read."""
 
     user: str | None = None
     app_dir: Path | None = None

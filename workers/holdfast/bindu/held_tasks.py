@@ -23,8 +23,8 @@ Documents = list[dict[str, Any]]
 class HeldTask:
     """A task that a worker of the framework holds. `state`: the state that this worker wrote last, at first submitted.
     `stopped`: the outcome is ignored, because the task was canceled or another worker owns it. `over` is set together
-    with `outcome`. `back` is set when the worker has asked for the next task or is gone. `settled` is set when the
-    store has answered the report of the outcome."""
+    with `outcome`. `back` is set when the framework's worker has asked for its next task, or is gone. `settled` is set
+    when the store has answered the report of the outcome."""
 
     task_id: str
     max_bytes: int

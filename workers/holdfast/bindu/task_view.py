@@ -58,7 +58,7 @@ def encoded(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidTaskError(f"this cannot be written as JSON: {error}") from None
+        raise InvalidTaskError(f"a value of the task cannot be written as JSON: {error}") from None
 
 
 def decoded(raw: bytes) -> Any:
@@ -84,7 +84,7 @@ def _read(operation: bytes, max_bytes: int) -> Run:
     try:
         run = read(operation, max_bytes)
     except UnreadableError as error:
-        raise InvalidTaskError(f"these parameters are no task: {error}") from None
+        raise InvalidTaskError(f"the parameters of the operation do not describe a task: {error}") from None
     assert isinstance(run, Run)
     return run
 
@@ -153,7 +153,7 @@ def document(what: str, value: object) -> dict[str, Any]:
 
 
 def documents(what: str, each: str, value: object) -> list[dict[str, Any]]:
-    """Check a list of dicts; None becomes an empty list. `each` names an item in errors."""
+    """Check that the value is a list of dicts; None becomes an empty list. `each`: the name of an item in errors."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -204,7 +204,7 @@ def result_document(state: str, artifacts: list[dict[str, Any]], messages: list[
 
 
 def result_of(raw: bytes) -> TurnResult:
-    """Read a result document. Bytes that are none count as one text."""
+    """Read a result document. Other bytes count as one text."""
     try:
         return _decode_result(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -218,12 +218,12 @@ _KEPT: dict[str, tuple[State, ...]] = {"submitted": (State.SUBMITTED, State.DELA
 
 
 def shown(state: State) -> str:
-    """The framework's word for a state."""
+    """The framework's name for a state of Holdfast."""
     return _SHOWN.get(state, str(state))
 
 
 def kept(word: str) -> tuple[State, ...]:
-    """The states of Holdfast for a state of the framework; empty if Holdfast has none."""
+    """The states of Holdfast that the framework's state means; empty if Holdfast has no such state."""
     return _KEPT.get(word) or tuple(state for state in State if state == word and state not in _SHOWN)
 
 

@@ -327,7 +327,9 @@ def _check_parents(spec: TaskSpec) -> None:
     if spec.task_id is not None and spec.task_id in after:
         raise InvalidTaskError(f"after {spec.task_id}: a task cannot wait for itself")
     if len(set(after)) > MOST_PARENTS:
-        raise InvalidTaskError(f"after {len(set(after))} tasks: a task can wait for at most {MOST_PARENTS} others")
+        raise InvalidTaskError(
+            f"after names {len(set(after))} tasks: a task can wait for at most {MOST_PARENTS} others"
+        )
     policy: object = spec.if_parent_fails
     if policy is not None and policy not in tuple(IfParentFails):
         raise InvalidTaskError(f"if_parent_fails {shown(policy)}: fail or run is allowed")
@@ -380,7 +382,9 @@ def _check_webhook(url: object) -> None:
 
 def _check_debounce(spec: TaskSpec) -> None:
     if not spec.delay:
-        raise InvalidTaskError("debounce needs delay: how long a submission waits for a later one that replaces it")
+        raise InvalidTaskError(
+            "debounce needs delay: the time for which a submission waits, so that a later one can replace it"
+        )
     for what, value in (("key", spec.key), ("unique", spec.unique)):
         if value is not None:
             raise InvalidTaskError(

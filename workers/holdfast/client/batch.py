@@ -125,9 +125,9 @@ def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Dra
 
 
 def _named(one: Draft, task_id: str) -> Draft:
-    """The task with this id, unless the producer gave an id or a key. Refuses `unique`."""
+    """The draft with this task id, unless the producer has given an id or a key. Refuses the option `unique`."""
     if one.spec.unique is not None:
-        text = "a task of a batch cannot be left out as a duplicate of another task; use key or task_id"
+        text = "not allowed for a task of a batch, because the batch counts on each of its tasks; use key or task_id"
         raise InvalidTaskError(f"unique {shown(one.spec.unique)}: {text}")
     if one.spec.task_id is not None or one.spec.key is not None:
         return one
@@ -199,13 +199,13 @@ class FlowTasks:
 
 
 def _check_has_an_id(spec: TaskSpec) -> None:
-    """Refuse `unique` and `debounce` for a parent. The store could take another task for this one, and the child would
-    then wait for an id that does not exist."""
+    """Refuse `unique` and `debounce` for a parent. The store may drop a task with such an option as a duplicate. A
+    child would then wait for an id that does not exist."""
     for option in ("unique", "debounce"):
         if getattr(spec, option) is not None:
             raise InvalidTaskError(
-                f"{option} {shown(getattr(spec, option))}: another task may stand for this one, so no task of a flow "
-                "can run after this one; use key instead, which gives the task a fixed id"
+                f"{option} {shown(getattr(spec, option))}: not allowed for a task that other tasks of a flow wait for, "
+                "because the store may drop it as a duplicate; use key instead, which gives the task a fixed id"
             )
 
 

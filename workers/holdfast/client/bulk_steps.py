@@ -1,4 +1,4 @@
-"""Bulk changes: the request of one, with its filter checked, and its steps. A step finds some tasks and changes
+"""Bulk changes: makes one from a checked filter, and carries it out in steps. A step finds some tasks and changes
 them."""
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def checked_verb(given: object) -> BulkVerb:
 
 
 def asked_change(verb: BulkVerb, given: TaskFilter, *, who: str = "", origin: str = "", reason: str = "") -> BulkChange:
-    """A bulk change that has not begun. A change that is only counted needs no `who`. Raises InvalidTaskError, also if
-    the verb changes no task in the states of the filter."""
+    """A bulk change that has not begun. A change that is only counted needs no `who`. Raises InvalidTaskError for a
+    wrong filter, or if the verb cannot change tasks in the states of the filter."""
     wanted = given.wanted(newest_first=True)
     states = states_of(verb, wanted.states)
     if not states:
@@ -63,7 +63,8 @@ class _Came(Enum):
 
 
 class BulkSteps:
-    """The steps of bulk changes over one store. `shown`: see TextSearch."""
+    """The steps of bulk changes over one store. `shown` removes from a value what the reader may not see, as in
+    TextSearch."""
 
     def __init__(self, store: Store, retries: SubmitRetries, shown: Callable[[Any], Any] = as_it_is) -> None:
         self._store = store
@@ -96,7 +97,8 @@ class BulkSteps:
         return await self._call(self._store.search, wanted, TextSearch(text, self._shown), limit, cursor)
 
     async def _carry_out(self, change: BulkChange, tasks: Sequence[TaskRecord]) -> list[_Came]:
-        """Change these tasks; returns one result for each task, after a removal in no particular order."""
+        """Change these tasks; returns one result for each task, in the order of the tasks. After a removal the order is
+        not fixed."""
         match change.verb:
             case BulkVerb.REMOVE:
                 return await self._remove([task.task_id for task in tasks])
@@ -151,8 +153,8 @@ async def counted_tasks(
     steps: BulkSteps, change: BulkChange, known: Mapping[State, int] | None, before: CountedTasks
 ) -> AsyncGenerator[CountedTasks]:
     """Count the tasks that a change would find; yields the count after each step. `known`: the numbers of tasks by
-    state. It is None if the store's indexes do not hold all tasks, because PostgreSQL keeps more. `before`: the count
-    to continue."""
+    state. It is None if the store's indexes do not hold all tasks, because PostgreSQL keeps more. `before`: an
+    unfinished count to continue."""
     of = sum((known or {}).get(state, 0) for state in change.wanted.states)
     is_indexed = not change.text and replace(change.wanted, states=(), newest_first=False) == Wanted()
     if known is not None and is_indexed and not before.cursor:

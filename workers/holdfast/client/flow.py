@@ -197,7 +197,7 @@ def gather(parts: Iterable[Part], *, then: Part | None = None, key: str | None =
     if then is None:
         return _flow(nodes, ends, key, is_single=False)
     if not group:
-        raise InvalidTaskError("gather([], then=…): at least one task before it is expected")
+        raise InvalidTaskError("gather([], then=…): name at least one task that runs before `then`")
     ends = _add(nodes, then, after=ends)
     return _flow(nodes, ends, key, is_single=_is_single(then))
 
@@ -234,7 +234,8 @@ def _flow(nodes: Sequence[Node], ends: Sequence[int], key: str | None, *, is_sin
 
 
 def _keyed(node: Node, key: str) -> Node:
-    """The task with this key, unless it has an id, a key, or an option by which another task may stand for it."""
+    """The task with this key, unless it has an id or a key of its own, or an option (`unique`, `debounce`) by which the
+    store may drop it as a duplicate."""
     spec = node.spec
     if any(each is not None for each in (spec.task_id, spec.key, spec.debounce, spec.unique)):
         return node
@@ -276,7 +277,7 @@ class TaskHandle(Generic[R_co]):
         return replace(await self.manager.get_task(self.task_id), read=self.read)
 
     async def cancel(self, reason: str = "canceled by a producer") -> State:
-        """End the task if it has not ended; returns its state afterwards."""
+        """Cancel the task if it has not ended; returns its state afterwards."""
         return await self.manager.cancel_task(self.task_id, reason)
 
 
@@ -316,7 +317,7 @@ class SyncTaskHandle(Generic[R_co]):
         return self._call(lambda handle: handle.record())
 
     def cancel(self, reason: str = "canceled by a producer") -> State:
-        """End the task if it has not ended; returns its state afterwards."""
+        """Cancel the task if it has not ended; returns its state afterwards."""
         return self._call(lambda handle: handle.cancel(reason))
 
     async def _handle(self) -> TaskHandle[R_co]:

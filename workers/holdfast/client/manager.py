@@ -6,8 +6,8 @@
         record = await manager.wait(task_id, timeout=60)
 
 The manager checks every argument before it writes anything. A call whose answer was lost may be repeated. While the
-store cannot be reached, the manager repeats the call itself, with the same bytes. When the time for that is over
-(`SubmitRetries`), it raises StoreUnavailableError.
+store cannot be reached, the manager repeats the call itself, with the same bytes. When the time for such repetitions
+(`SubmitRetries`) is over, the manager raises StoreUnavailableError.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def _accepted(batch: Sequence[Submission], receipts: Sequence[Receipt]) -> list[
 
 class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
     """The calls of producers and operators of one queue. A manager needs a running event loop, and starts no tasks or
-    threads. `max_message_bytes` is the size of the largest operation. A registry in `handlers` gives named tasks their
-    lane and checks their arguments before anything is written. `retries`: how long calls are repeated while the store
-    cannot be reached. `trace_baggage`: tasks carry the OpenTelemetry baggage of the caller.
+    threads. `max_message_bytes` is the largest size that an operation may have. A registry in `handlers` gives named
+    tasks their lane and checks their arguments before anything is written. `retries`: how long calls are repeated while
+    the store cannot be reached. `trace_baggage`: tasks carry the OpenTelemetry baggage of the caller.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class TaskManager(TaskControl, DeadLetters, QueueControl, QueueViews):
             ids = _accepted(*await self.submitter.submit_drafts(drafts_of_batch(self._queue, batch, drafts, callback)))
             return ids[len(ids) - len(drafts) :]  # without the callback, which is the first if there is one
         if then is not None:
-            raise InvalidTaskError("then needs batch: the id of the batch whose end it waits for")
+            raise InvalidTaskError("`then` needs `batch`: the id of the batch whose end the task waits for")
         return _accepted(*await self.submitter.submit_drafts(drafts))
 
     async def run_flow(self, flow: FlowTasks) -> list[str]:

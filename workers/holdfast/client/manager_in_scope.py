@@ -1,10 +1,10 @@
-"""Finds the manager for code that names none: the manager of the broker around the code, else one made from the
+"""Finds the manager for code that names no manager: the one of the broker around the code, else one made from the
 settings.
 
 A broker serves the code within its block and the asyncio tasks begun there. While it is the only open broker of its
 event loop, it serves all other code of the loop, too. Without a broker the settings name the store, like in
 `create_broker()`. The first call in an event loop opens this store, and the end of the loop closes it. An import opens
-no store, and a fork keeps none. In a test, the test's manager comes before all others, in every thread and event loop.
+no store, and a fork keeps none. In a test, code in every thread and event loop gets the test's manager.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def manager_in_scope() -> TaskManager | None:
     if len(here) > 1:
         queues = ", ".join(each.queue for each in here)
         raise AmbiguousManagerError(
-            f"{len(here)} brokers are open in this event loop (queues {queues}), none around this code: "
-            "submit within the block of one, or through its `broker.manager`"
+            f"{len(here)} brokers are open in this event loop (queues {queues}), and this code is in the block of "
+            "none: submit in the `async with` block of one broker, or by `broker.manager`"
         )
     return here[0].manager if here else None
 

@@ -53,9 +53,9 @@ Get = Callable[[str, bool], Awaitable[TaskRecord]]
 async def outcomes(
     store: Store, get: Get, task_ids: Iterable[str], quiet: float = QUIET
 ) -> AsyncGenerator[TaskRecord, None]:
-    """Yield the record of each task once the task has ended or asks for input, in this order. `get(id, payloads)`
-    retries while the store is away, and raises for an unknown task. After `quiet` seconds without a notice all tasks
-    are read again.
+    """Yield the records of these tasks in the given order, each once its task has ended or asks for input. `get(id,
+    payloads)` retries while the store is away, and raises for an unknown task. After `quiet` seconds without a notice
+    all tasks are read again.
     """
     waiting = set(task_ids)
     while waiting:
@@ -82,7 +82,7 @@ async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None
 
 @asynccontextmanager
 async def subscription(notices: AsyncIterator[str]) -> AsyncGenerator[AsyncIterator[str], None]:
-    """A block with these notices. Their subscription ends with the block."""
+    """A context manager: yields these notices to its block, and ends the subscription after the block."""
     try:
         yield notices
     finally:
@@ -168,10 +168,10 @@ class TaskQueries(RepeatedCalls):
         shown: Callable[[Any], Any] = as_it_is,
         **wanted: Unpack[WantedTasks],
     ) -> Page:
-        """A page of the tasks that contain a text; the filters are those of `list_tasks`. Searched are the id, the
-        handler's name, the reason, and the first 64 KiB of the latest turn's arguments, result or error. Case does not
-        matter. The page's `searched` is the number of tasks that were read. `shown` gets a JSON value before the search
-        and returns it without the parts that the reader may not see."""
+        """A page of the tasks that contain a text; the filters are those of `list_tasks`. The search looks at the id,
+        the handler's name, the reason, and the first 64 KiB of the latest turn's arguments, result or error. Case does
+        not matter. The page's `searched` is the number of tasks that were read. `shown` gets a JSON value before the
+        search and returns it without the parts that the reader may not see."""
         given = listing_of(states if state is None else (*states, state), check_text(text), **wanted)
         return await self.find(given, limit, cursor, newest_first=given.newest_first, shown=shown)
 
@@ -224,7 +224,7 @@ class TaskQueries(RepeatedCalls):
         raise TimeoutError(f"task {task_id} has not ended within {timeout:g} s")
 
     def wait_all(self, task_ids: Iterable[str]) -> AsyncGenerator[TaskRecord, None]:
-        """Yield the record of each of these tasks once the task has ended or asks for input, in this order."""
+        """Yield the records of these tasks in the given order, each once its task has ended or asks for input."""
         return outcomes(self._store, self.record, check_ids(task_ids))
 
     def stream(self, task_id: str, *, after: int = 0) -> AsyncGenerator[EmittedPart]:

@@ -131,15 +131,17 @@ class QueueControl(RepeatedCalls):
     async def obliterate_queue(self, *, force: bool = False, on_step: OnStep = None) -> int:
         """Delete everything of this queue: tasks in every state, lanes and their limits, schedules, dead letters.
         Returns the number of deleted keys. You cannot undo this. Raises QueueBusyError if the queue has workers. With
-        `force` it deletes all the same, and the results of running tasks are lost. Raises StoreRefusedError if
-        PostgreSQL keeps the tasks."""
+        `force` the queue is deleted although it has workers, and the results of running tasks are lost. Raises
+        StoreRefusedError if PostgreSQL keeps the tasks."""
         deleted, cursor, forced = 0, "", check_flag("force", force)
         check_callback("on_step", on_step)
         while True:
             step = await self._call(self._store.obliterate, cursor, KEYS, force=forced)
             if step.workers:
                 there = counted(step.workers, "worker")
-                raise QueueBusyError(f"queue {self._queue} has {there}: stop all workers first, or force it")
+                raise QueueBusyError(
+                    f"queue {self._queue} has {there}: stop all workers first, or delete it nevertheless with force"
+                )
             deleted += step.keys
             _tell(on_step, deleted)
             if not (cursor := step.cursor):
@@ -265,7 +267,8 @@ class DeadLetters(RepeatedCalls):
 
 
 def checked(answer: RetryAnswer) -> RetryAnswer:
-    """The answer, if the retry was accepted. Raises UnknownTaskError or CannotRetryError for a refusal."""
+    """Return `answer` if it says that the retry was accepted. Raises UnknownTaskError or CannotRetryError for a
+    refusal."""
     match answer.word:
         case Retried.NEW | Retried.AGAIN | Retried.DUE:
             return answer

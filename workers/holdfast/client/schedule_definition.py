@@ -178,7 +178,7 @@ def _misfit(values: Mapping[str, object]) -> str:
     types = {each.name: each.type for each in msgspec.structs.fields(ScheduleSpec)}
     for name, value in values.items():
         if name not in types:
-            return f"{shown(name)} is no option of a schedule: {', '.join(types)} are"
+            return f"{shown(name)} is no option of a schedule; the options are {', '.join(types)}"
         try:
             msgspec.convert(value, types[name])
         except (msgspec.ValidationError, UnicodeError):
@@ -199,7 +199,9 @@ def _checked(spec: object) -> ScheduleSpec:
     values = msgspec.structs.asdict(spec)
     for name, value in values.items():
         if isinstance(value, str) and not _is_text(value):
-            raise InvalidScheduleError(f"{name} {shown(value)}: not Unicode text: it has half of a surrogate pair")
+            raise InvalidScheduleError(
+                f"{name} {shown(value)}: no Unicode text, because it contains half of a surrogate pair"
+            )
     read = read_spec(values)
     check_owner(read.owner)
     return read
@@ -262,7 +264,9 @@ def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
         text = " and ".join(given) or "nothing"
         raise InvalidScheduleError(f"when: {text} given; give one of {', '.join(_WAYS)}")
     if spec.anchor is not None and spec.every is None:
-        raise InvalidScheduleError("anchor can only be given with every: cron and rules have their own beginning")
+        raise InvalidScheduleError(
+            "anchor is allowed only with every: a cron expression and a rule say by themselves when they fire"
+        )
     if spec.cron is not None:
         return cron(spec.cron, spec.timezone)
     if spec.every is not None:
@@ -278,8 +282,8 @@ def _cadence(spec: ScheduleSpec, now: int) -> Cadence:
 
 
 def _within(cadence: Cadence, bounds: Bounds) -> Cadence:
-    """The cadence within the bounds. Raises if a single moment lies outside; a CONTINUE begins at `start`, not
-    before."""
+    """The cadence within the bounds. Raises InvalidScheduleError if the cadence has only one moment, outside of the
+    bounds. A CONTINUE begins at `start` at the earliest."""
     match cadence:
         case Continue(first):
             return Continue(max(first, bounds.start or 0))
@@ -304,7 +308,7 @@ def _policy(spec: ScheduleSpec, cadence: Cadence) -> SchedulePolicy:
     misfire = read_misfire(spec.misfire)
     if misfire is None or misfire.most > MOST_AT_ONCE:
         raise InvalidScheduleError(
-            f"misfire {spec.misfire!r}: latest, skip and all:N, up to all:{MOST_AT_ONCE}, are allowed"
+            f"misfire {spec.misfire!r}: latest, skip, or all:N with N up to {MOST_AT_ONCE}, is allowed"
         )
     jitter = _length("jitter", spec.jitter)
     if isinstance(cadence, Every) and jitter > cadence.interval:
@@ -320,7 +324,8 @@ def _backoff(spec: ScheduleSpec, cadence: Cadence) -> int:
         return 0
     if spec.unique is not None:
         raise InvalidScheduleError(
-            f"unique {shown(spec.unique)}: not allowed with CONTINUE: a skipped run would stop the schedule"
+            f"unique {shown(spec.unique)}: not allowed with CONTINUE, because a run that is skipped as a duplicate "
+            "would stop the schedule"
         )
     return backoff
 

@@ -163,8 +163,8 @@ class ScheduleFirer:
                 return REST  # the index names due schedules, but their records do not: rest, to avoid a busy loop
 
     async def _catch_up(self, due: Due) -> bool:
-        """Make the due fires in parts, so that other duties get their turn in between. True if there were fires, or
-        schedules to resume."""
+        """Make the due fires in parts, so that other duties get their turn in between. Returns True if it made fires or
+        resumed schedules."""
         anything, orders = False, list[FireOrder]()
         for record in due.records:
             orders += await self._ordered(record, due.now)
@@ -272,7 +272,7 @@ class ScheduleFirer:
 
 
 def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
-    """Yield the orders in parts of at most MOST_FIRES fires, for one call of the store each."""
+    """Yield the orders in parts. A part has at most MOST_FIRES fires, and goes to the store in one call."""
     part, fires = list[FireOrder](), 0
     for one in orders:
         if part and fires + len(one.fires) > MOST_FIRES:

@@ -87,9 +87,9 @@ class Schedules:
         somebody else has set it before with the same spec. If another running application declares the schedule, the
         store leaves it unchanged.
 
-        `asked` (Unix milliseconds): the moment of the worker's first declaration, if the schedule belonged to another
-        application then. If a newer worker of the same application has declared the schedule since, its declaration
-        stays.
+        `asked` (Unix milliseconds): the moment at which this worker first declared the schedule, if the schedule
+        belonged to another application at that moment. If a newer worker of the same application has declared the
+        schedule since, its declaration stays.
         """
         found = await self._defined_or_same(schedule_id, spec, await self._now())
         owned = replace(found.definition, owner=spec.owner or check_owner(application), declared=True)
@@ -159,7 +159,7 @@ class Schedules:
         """The schedule's record. Raises UnknownScheduleError, or UnreadableScheduleError if the record is damaged."""
         record = await self._call(self._store.schedule, check_schedule_id(schedule_id))
         if record is None:
-            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
+            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` shows all schedules")
         return record
 
     async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
@@ -266,7 +266,7 @@ def _moment(until: object) -> int | None:
 def _known(schedule_id: str, word: str) -> None:
     match word:
         case ScheduleAnswer.UNKNOWN | FireAnswer.GONE:
-            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` names those there are")
+            raise UnknownScheduleError(f"no schedule {schedule_id}; `supervisor schedules list` shows all schedules")
         case ScheduleAnswer.CHANGED | FireAnswer.CHANGED | FireAnswer.STALE:
             raise ScheduleBusyError(f"schedule {schedule_id} was changed by another caller meanwhile; try again")
         case FireAnswer.NO_LIST:

@@ -56,10 +56,12 @@ class RunningSupervisor:
     store: SupervisorStore
 
     def settings(self, given: Settings) -> Settings:
-        """The settings `given` with this supervisor's store and queue. A supervisor tells no secrets: raises
-        ConfigError if `given` lacks one that the store needs."""
+        """The settings `given` with this supervisor's store and queue. A supervisor tells no secrets. Raises
+        ConfigError if `given` lacks a secret that the store needs."""
         if MASKED in self.store.url:
-            raise ConfigError([f"{self} does not tell the password of its Redis: set REDIS_URL ({self.store.url})"])
+            raise ConfigError(
+                [f"{self} keeps the password of its Redis secret: set REDIS_URL with the password ({self.store.url})"]
+            )
         if self.store.storage == "postgres" and given.postgres is None:
             raise ConfigError([f"{self} keeps its tasks in PostgreSQL: set STORAGE_TYPE=postgres and DATABASE_URL"])
         changed: dict[str, object] = {} if self.store.embedded else {"redis_url": self.store.url}
@@ -85,7 +87,7 @@ async def running_supervisor(folder: Path) -> RunningSupervisor | None:
     except TimeoutError as error:
         raise StoreUnavailableError(f"the supervisor in {folder} did not answer in {ANSWER_TIMEOUT:g} s") from error
     except (OSError, anyio.BrokenResourceError, anyio.EndOfStream, *UNREADABLE_JSON) as error:
-        raise StoreUnavailableError(f"the supervisor in {folder} cannot be asked for its store: {error}") from error
+        raise StoreUnavailableError(f"the supervisor in {folder} does not say which store it uses: {error}") from error
     return RunningSupervisor(folder, answer.pid, answer.store)
 
 
@@ -113,7 +115,7 @@ _log = structlog.get_logger("holdfast")
 @dataclass(frozen=True, slots=True)
 class StoreSource:
     """A store that was found and is not open yet. `opening` opens it. `settings`: the settings with which it was found.
-    `private`: no other process can reach the store. `info` and `warning`: the line to log once the store has
+    `private`: no other process can reach the store. `info` or `warning`: the line to log once the store has
     answered."""
 
     settings: Settings
@@ -150,7 +152,12 @@ def names_memory(settings: Settings) -> bool | None:
     if "scheduler_type" not in settings.model_fields_set:
         return None if settings.embedded else False
     if settings.scheduler_type == "redis" and settings.embedded:
-        raise ConfigError(["scheduler_type: 'redis': needs redis_url or redis_host; leave it out to use memory"])
+        raise ConfigError(
+            [
+                "scheduler_type: 'redis': needs redis_url or redis_host; to keep tasks in memory, leave scheduler_type "
+                "out"
+            ]
+        )
     return settings.scheduler_type == "memory"
 
 

@@ -1,4 +1,4 @@
-"""Makes the store's value from a task spec, and errors from the store's answers."""
+"""Makes the submission, which the store takes, from a task spec, and makes errors from the store's answers."""
 
 from __future__ import annotations
 
@@ -194,8 +194,8 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
         case Accepted.TERMINAL:
             return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
         case Accepted.FULL:
-            text = f"as many messages wait for task {one.task_id} as may (max_pending_messages of the supervisor)"
-            return TooManyMessagesError(f"{text}; send it again when some have had their turn")
+            text = f"task {one.task_id} has as many waiting messages as max_pending_messages of the supervisor allows"
+            return TooManyMessagesError(f"{text}; send this message again when the task has taken some of them")
         case Accepted.UNKNOWN:
             return UnknownTaskError(f"no task {one.task_id}; a task that ended long ago is forgotten")
         case Accepted.NO_PARENT:
@@ -203,8 +203,8 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             return UnknownTaskError(f"{text}; submit it first; a task that ended long ago is forgotten")
         case Accepted.NO_LIST:
             key = f"key {one.lane}" if ":" in one.lane else f"key, which ends in }}:lane:{one.lane},"
-            text = f"lane {shown(one.lane)}: its {key} holds something else than a list"
-            return LaneTypeError(f"{text}; rename it (RENAME), or name another lane")
+            text = f"lane {shown(one.lane)}: in Redis its {key} is not a list"
+            return LaneTypeError(f"{text}; rename this key (RENAME), or name another lane")
         case word:
             return _refused_by_others(one, word, answer.task_id)
 
@@ -213,14 +213,14 @@ def _refused_by_others(one: Submission, word: Accepted, flaw: str) -> HoldfastEr
     """The error for a task that the store refused because of its batch, or because a record of its batch or parents is
     damaged (`flaw` says which)."""
     if word is Accepted.DAMAGED:
-        text = f"task {one.task_id} is not accepted, as it could not be tied to others: {flaw}"
-        return StoreRefusedError(f"{text}; somebody else has changed that in Redis: mend, rename or delete it")
+        text = f"task {one.task_id} is not accepted, because a record of its batch or parents is damaged: {flaw}"
+        return StoreRefusedError(f"{text}; another program has changed this key in Redis: mend, rename or delete it")
     batch = one.options.batch.batch if one.options and one.options.batch else ""
     if word is Accepted.OTHER_BATCH:
         text = f"batch {batch} was submitted before with other tasks"
         return BatchConflictError(f"{text}; give these tasks a new batch id")
     if word is Accepted.TAKEN:
-        text = f"task {one.task_id} is there already and is not of batch {batch}, which stays open without it"
+        text = f"task {one.task_id} exists already outside of batch {batch}, so the batch stays open without this task"
         return BatchConflictError(f"{text}; `supervisor batches cancel {batch}` ends the batch")
     text = f"batch {batch} was sealed or canceled by an operator before task {one.task_id} came"
     return BatchClosedError(f"{text}; submit the tasks that are missing as another batch")
@@ -237,10 +237,10 @@ _log = logging.getLogger("holdfast.client.manager")  # a logger of the applicati
 
 
 class Submitter(RepeatedCalls):
-    """The calls of TaskManager that submit. `max_bytes`: the size of the largest operation. `handlers`: a registry that
-    gives named tasks their lane and checks their arguments. `baggage`: tasks carry the caller's baggage. If the
-    application has a tracer, a single submit gets a span `send`. A list gets one span `send`, and a span `create` for
-    each task.
+    """The calls of TaskManager that submit. `max_bytes`: the largest size that an operation may have. `handlers`: a
+    registry that gives named tasks their lane and checks their arguments. `baggage`: tasks carry the caller's baggage.
+    If the application has a tracer, a single submit gets a span `send`. A list gets one span `send`, and a span
+    `create` for each task.
     """
 
     def __init__(
@@ -368,7 +368,8 @@ class Submitter(RepeatedCalls):
 
 
 class _Call:
-    """A call that runs in a task group. `answered` raises the call's error as it is, not inside an exception group."""
+    """A call that runs in a task group. `answered` raises the error of the call itself, not an exception group that
+    contains it."""
 
     def __init__(self, submit: Callable[[Sequence[Submission]], Awaitable[list[Receipt]]], chunk: list[Submission]):
         self._submit = submit
@@ -388,7 +389,8 @@ class _Call:
 
 
 def _chunks(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """Yield the items in order, in chunks for one call of the store each. `size`: the bytes of an item."""
+    """Yield the items in order, in chunks. A chunk goes to the store in one call. `size`: computes the bytes of an
+    item."""
     start = 0
     while start < len(items):
         end, total = start + 1, size(items[start])
@@ -409,7 +411,7 @@ def _counting(answers: Sequence[Receipt], count: int) -> Generator[None]:
 
 
 def _add_count(error: StoreError, accepted: int, count: int) -> None:
-    error.add_note(f"{accepted} of {count} tasks were accepted before")
+    error.add_note(f"{accepted} of {count} tasks were accepted before this error")
 
 
 def _log_answers(chunk: Sequence[Submission], answers: Sequence[Receipt]) -> None:

@@ -25,7 +25,7 @@ class SubmitRetries(SubmitSettings):
 
     @classmethod
     def of(cls, settings: SubmitSettings) -> Self:
-        """The retries of these settings."""
+        """The limits for retries that these settings name."""
         return cls(**asdict(settings))
 
     def pausing(self, error: BaseException) -> None:
@@ -53,8 +53,8 @@ class SubmitRetries(SubmitSettings):
         exponential = wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
 
         def wait(state: RetryCallState) -> float:
-            """The next pause in seconds. It doubles with each attempt, but ends when the time is over, so that the last
-            attempt is made then."""
+            """The next pause in seconds. The pause doubles with each attempt. It ends at the latest when the time for
+            retries is over, so that one more attempt is made then."""
             return min(exponential(state), max(0.0, seconds - (state.seconds_since_start or 0.0)))
 
         return AsyncRetrying(

@@ -58,7 +58,8 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     newer: Annotated[Age, Meta(description="Only tasks accepted at most this long ago: 90s, 5m, 7d.")] = None
 
     def wanted(self, *, newest_first: bool = False) -> Wanted:
-        """The filter as the store takes it, without `text`, which the store takes apart. Raises InvalidTaskError."""
+        """The filter as the store takes it, without `text`, which is a separate argument of the store. Raises
+        InvalidTaskError."""
         if self.text is not None:
             check_text(self.text)
         return Wanted(

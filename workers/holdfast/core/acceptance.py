@@ -40,8 +40,8 @@ class BatchPlace:
 class SubmitOptions:
     """The options of a submitted task. Times are milliseconds; `expires_ms` is by the store's clock, `expires_in_ms`
     counts from acceptance. Keys are stored as digests (`key_digest`). `unique_ms`: how long the key is held; None:
-    until the first task has ended. `webhook`: this URL gets a request when the task ends or asks. `batch`: the task's
-    place in its batch."""
+    until the first task has ended. `webhook`: this URL gets a request when the task ends or asks for input. `batch`:
+    the task's place in its batch."""
 
     after: tuple[str, ...] = ()
     if_parent_fails: IfParentFails = IfParentFails.FAIL
@@ -55,7 +55,7 @@ class SubmitOptions:
 
 
 def key_digest(key: str | None) -> str:
-    """The digest of a user's key, of any characters and length; empty for none."""
+    """The digest of a user's key. The key may be of any characters and length. Empty for no key."""
     return "" if key is None else sha1_hex(key.encode())
 
 

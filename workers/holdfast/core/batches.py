@@ -44,7 +44,7 @@ ENDS = tuple(TaskEnd)  # the store counts each end under its index here, its ban
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
     """The numbers of a batch's tasks by their end. `total`: submitted tasks. `gone`: tasks whose records were deleted
-    before their ends were counted. `retried`: retries that stand in the place of a task."""
+    before their ends were counted. `retried`: tasks that were retried; `total` counts the retry in their place."""
 
     total: int = 0
     open: int = 0
@@ -61,7 +61,7 @@ class BatchCounts:
 
 
 def batch_counts(counts: Sequence[int]) -> BatchCounts:
-    """The counts of a batch. `counts`: the number of tasks in each band, in the order of ENDS."""
+    """The counts of a batch. `counts`: the number of tasks for each end, in the order of ENDS."""
     by_end = {str(end): count for end, count in zip(ENDS, counts, strict=True)}
     return BatchCounts(total=sum(counts) - by_end[TaskEnd.RETRIED], **by_end)
 

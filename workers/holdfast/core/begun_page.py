@@ -55,7 +55,7 @@ def read(page: bytes, boot: str) -> dict[str, str] | None:
 
 
 def revoked(request: int) -> bytes:
-    """The bytes at REVOKED for this number, that of the last revoked request."""
+    """The bytes to write at offset REVOKED of the page. `request`: the number of the last revoked request."""
     return request.to_bytes(HEADER - REVOKED, sys.byteorder)
 
 

@@ -80,9 +80,10 @@ def _spelled(name: str, text: str) -> str:
 class BulkChange:
     """A bulk change and its progress. `wanted`, `text`: its filter as it was given; `query`: the same filter as the
     query of a URL; `reason`: as it was given. `searched`, `changed`: numbers of tasks so far. `refused`: the number of
-    tasks that this pass could not change. `moved`: the number of tasks that were found, but left the filter before
-    their turn. `cursor`: where the next step begins. `run`: the number of the run that carries the change out; it grows
-    each time the change goes on. `begun_ms`, `told_ms`: the times of its beginning and its last report.
+    tasks that this pass could not change. `moved`: the number of tasks that the filter found, but that no longer
+    matched when the change reached them. `cursor`: where the next step begins. `run`: the number of the run that
+    carries the change out; it grows each time the change goes on. `begun_ms`, `told_ms`: the times of its beginning and
+    its last report.
 
     Tasks move between the indexes of their states while a pass reads these indexes. So a pass misses tasks that move
     behind its cursor. Passes follow each other until one changes nothing. `pass_number` counts them from 1;

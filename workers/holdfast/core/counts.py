@@ -56,7 +56,8 @@ class KeptTask:
 
 
 class RebuildPhase(StrEnum):
-    """The next step of a ledger's steward; in this order after a loss of Redis."""
+    """The phase of a ledger: what its steward does next. After a loss of Redis the phases follow each other in this
+    order."""
 
     NOT_BEGUN = "not begun"  # no steward has copied the queue yet
     BOUNDING = "bounding"  # settings of lanes and hosts go back, before any task

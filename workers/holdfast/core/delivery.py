@@ -22,10 +22,10 @@ SendPull = Callable[[int, int], bool]  # sends a pull, by its number and its slo
 class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One hand-over of a turn to a worker. `operation` is the raw envelope; times are milliseconds. `history`: the
     operation and the result of each turn before this one, oldest first; `earlier`: the number of such items that the
-    delivery leaves out. `waited_ms`: how long the task could be claimed before. `run`: the number of this run of the
-    task, from 1; a hand-over that was given back before it had begun does not count. `is_child`: the task was submitted
-    after other tasks. `has_steps`: this is a later turn, and steps of the task are recorded. `batch`: the task's place
-    in a batch."""
+    delivery leaves out. `waited_ms`: how long the task waited after it could be claimed. `run`: the number of this run
+    of the task, from 1; a hand-over that was given back before it had begun does not count. `is_child`: the task was
+    submitted after other tasks. `has_steps`: this is not the first turn, and earlier turns have recorded steps.
+    `batch`: the task's place in a batch."""
 
     task_id: str
     claim: str
@@ -55,7 +55,8 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
 
 class Settle(StrEnum):
-    """The end of a delivery. The first six commit the turn: its one recorded outcome."""
+    """A way in which a delivery ends. Each of the first six values commits the turn: it is the one recorded outcome of
+    the turn."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -113,8 +114,8 @@ class Standing(StrEnum):
 
 class Pulled(msgspec.Struct, frozen=True):
     """The answer to one pull. `backlog`: the number of entries that the lanes still hold. `inbox`: the number of
-    entries that are too large for the store to read, so this worker must admit them. `fires`: CONTINUE schedules whose
-    task has ended."""
+    entries that are too large for the store to read, so this worker must read them and call `admit`. `fires`: CONTINUE
+    schedules whose task has ended."""
 
     standing: Standing
     verdicts: tuple[Verdict, ...] = ()
@@ -186,8 +187,8 @@ class EmittedPart:
     """One value that a handler has emitted.
 
     `position` counts the parts of the task, from 1; a gap means that parts are not kept any more. `run`: the number of
-    the run that emitted it. If it is higher than in the part before, the task began anew. `at_ms`: when it reached the
-    store, by the store's clock.
+    the run that emitted the part. If `run` is higher than in the part before, the task began anew. `at_ms`: when the
+    part reached the store, by the store's clock.
     """
 
     position: int

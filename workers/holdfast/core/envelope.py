@@ -1,4 +1,5 @@
-"""The envelope of an operation on the wire: `read` parses any producer's bytes, `build_run` writes our compact form."""
+"""The envelope of an operation on the wire: `read` parses any producer's bytes, `build_run` writes Holdfast's compact
+form."""
 
 from __future__ import annotations
 
@@ -117,7 +118,8 @@ class _Params(msgspec.Struct):
 
 
 class _Envelope(_Params):
-    """An envelope in either form. The second form has its parameters beside its type."""
+    """An envelope in one of two forms: `{"operation": …, "params": {…}}`, or `{"type": …}` with the parameters beside
+    the type."""
 
     operation: str | None = None
     type: str | None = None
@@ -145,7 +147,7 @@ def read(raw: bytes, max_bytes: int) -> Operation:
     if verb is None:
         verb, params = envelope.type, envelope
     if verb != "run" and verb not in _VERBS:
-        raise UnreadableError("no operation" if verb is None else "unknown operation")
+        raise UnreadableError("no operation in the JSON" if verb is None else "unknown operation")
     if params is None:
         raise UnreadableError("no params")
     task_id = _task_id(params)
@@ -225,7 +227,7 @@ def _messages(params: _Params) -> list[Message]:
 
 
 def _metadata(params: _Params) -> dict[str, Any]:
-    """The metadata of the message, then that of the envelope."""
+    """The metadata of the message and of the envelope, merged. The envelope's value wins if both have the same name."""
     metadata: dict[str, Any] = {}
     for source in (params.message.get("metadata") if params.message else None, params.metadata):
         if source and isinstance(source, dict):

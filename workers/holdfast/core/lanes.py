@@ -34,7 +34,8 @@ class LaneLimit:
 
 @dataclass(frozen=True, slots=True)
 class LimitOrder:
-    """The values set for one limit. `asked`: by an operator, which wins; `told`: by the settings of `host`."""
+    """The values set for one limit. `asked`: the value that an operator has set; it wins. `told`: the value in the
+    settings of `host`."""
 
     asked: str = ""
     told: str = ""

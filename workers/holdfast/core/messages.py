@@ -27,7 +27,8 @@ def call_part(name: str, kwargs: Mapping[str, object]) -> Part:
 
 
 def with_parts(message: Message) -> Message:
-    """The message with readable `parts`: its own, or one made from its `content`. Raises MessageShapeError."""
+    """The message with readable `parts`: its own parts, or one part made from its `content`. Raises
+    MessageShapeError."""
     parts = message.get("parts")
     if parts is None:
         message["parts"] = _parts_of(message.get("content"))

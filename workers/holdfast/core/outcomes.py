@@ -1,6 +1,6 @@
 """The outcomes of running a delivery, and the result documents that a store keeps of them.
 
-`core/settle.py` makes settlements of outcomes.
+`core/settle.py` makes a settlement from an outcome.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Asleep:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler said `failed`: no retry."""
+    """The handler answered with the state `failed`. The task gets no retry."""
 
     result: bytes
     reason: str
@@ -60,7 +60,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The handler said `rejected`, or its arguments do not fit."""
+    """The handler answered with the state `rejected`, or the task's arguments do not fit the handler."""
 
     result: bytes
     reason: str
@@ -123,7 +123,8 @@ def failure_document(state: str, failure: Failure, parts: list[Part] | None = No
 
 
 def reply_parts(document: bytes) -> list[Part]:
-    """The handler's answer in an earlier turn: its parts, or else its error; empty if the document cannot be read."""
+    """The handler's answer in an earlier turn: the parts of the result document, else its error; empty if the document
+    cannot be read."""
     try:
         parsed = _result_decoder.decode(document)
     except UNREADABLE_JSON:
@@ -141,12 +142,13 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> object:
-        """The value that the handler returned: a text, a JSON value, None; a list if it returned several."""
+        """The value that the handler returned: a text or a JSON value; None if it returned nothing; a list if it
+        returned several values."""
         return value_of(self.parts)
 
 
 def value_of(parts: Iterable[Part]) -> object:
-    """The text or JSON value of one part; a list for several parts, None for none."""
+    """The text or JSON value of one part. For several parts a list; for no part None."""
     values = [_content(part) for part in parts]
     return values[0] if len(values) == 1 else values or None
 
@@ -165,7 +167,7 @@ def read_result(document: bytes | None) -> Result:
 
 
 def failure_in(document: bytes | None) -> Failure | None:
-    """The error in a result document."""
+    """The error in a result document, None if it has none."""
     kept = read_result(document).error
     if kept is None:
         return None
@@ -198,15 +200,15 @@ class ParentResult:
 
     @property
     def value(self) -> Any:
-        """The value that its handler returned, the same as `record.value`; None if it did not complete and has no
-        result. Raises ParentResultError if the result cannot be read."""
+        """The value that the parent's handler returned, the same as `record.value`. None if the parent did not complete
+        and has no result. Raises ParentResultError if the result cannot be read."""
         if flaw := self._flaw():
             raise ParentResultError(f"parent {self.task_id}: {flaw}")
         return read_result(self.document).value
 
     @property
     def error(self) -> Failure | None:
-        """The exception or the reason with which it failed or was rejected."""
+        """The exception or the reason with which the parent failed or was rejected."""
         return failure_in(self.document)
 
     def _flaw(self) -> str:

@@ -23,7 +23,7 @@ def check_json(what: str, value: object) -> None:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """True for a finite number; True and False are none."""
+    """True for a finite number. False for True and False, although Python counts them as numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= sys.float_info.max  # not math.isfinite, which cannot take every whole number

@@ -21,8 +21,8 @@ class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
     """A handler as a worker publishes it. `name`: empty for the default handler.
 
     `arguments`: the JSON schema of its kwargs; None: any JSON object, or for the default handler no kwargs.
-    `takes_text`: it reads the messages of its task. `summary`: the first line of its docstring. `lane`, `max_attempts`,
-    `timeout` (seconds): the options of its registration.
+    `takes_text`: the handler reads the messages of its task. `summary`: the first line of its docstring. `lane`,
+    `max_attempts`, `timeout` (seconds): the options of its registration.
     """
 
     name: str
@@ -113,7 +113,7 @@ def _inside_of(whole: Schema, schema: Schema, value: Any, place: str, depth: int
 
 
 def resolved(whole: Schema, schema: object) -> Schema:
-    """The schema itself, or the one that its `$ref` names; an empty schema if that is missing."""
+    """The schema itself, or the schema that its `$ref` names; empty if that schema is missing."""
     for _ in range(DEEPEST):
         if not isinstance(schema, dict):
             return {}

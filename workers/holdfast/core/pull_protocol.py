@@ -1,13 +1,14 @@
-"""A worker's half of the pull protocol, without I/O: the deliveries it holds, the settlements it has to report, the
-next request.
+"""The worker's half of the protocol by which workers pull tasks, without I/O: its deliveries, the settlements that it
+has to report, and its next request.
 
 Requests are numbered, and a worker has one at a time. If an answer was lost, the worker sends the request again under
 the same number: the store then answers with the same claims. The repetition may carry more settlements than before,
-never fewer. The slots that the request asked for stay reserved until it is answered.
+never fewer. The slots that a request asked for stay reserved until the store has answered.
 
 A worker that holds nothing sends its next request, for one task, together with its wait for a bell. The store runs this
-waiting request when the wait ends. If the worker needs to ask earlier, it asks under the same number. Then either the
-answer brings the claim of the waiting request, or the waiting request claims nothing any more.
+waiting request when the wait ends. If the worker needs a task earlier, it sends another request under the same number.
+Then either the answer brings the task that the waiting request has claimed, or the waiting request claims nothing any
+more.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Request:
 @dataclass(slots=True)
 class Exchange:
     """The state of the protocol. `held`: task id → delivery, in the order of claiming. `unsettled`: settlements that no
-    answer has confirmed. `waiting`: the request behind a wait for a bell; None once it is answered or its number is
-    used again."""
+    answer has confirmed. `waiting`: the request that the store runs after a wait for a bell; None once the store has
+    answered, or once its number is used again."""
 
     capacity: int
     answered: int = 0
@@ -49,7 +50,7 @@ class Exchange:
 
     @property
     def free(self) -> int:
-        """Slots that are neither taken nor asked for."""
+        """The number of slots that are neither taken nor asked for."""
         asked = self.in_flight.slots + self.in_flight.ahead if self.in_flight else 0
         return max(0, self.capacity - len(self.held) - asked)
 
@@ -118,7 +119,8 @@ class Exchange:
         return not (self.held or self.unsettled or self.in_flight or self.waiting)
 
     def is_unheard(self, request: int) -> bool:
-        """True if this is the request behind a bell, and the store has run it, but its answer has not come."""
+        """True if `request`, the last one that the store has run, is the request behind a bell or a later one, and its
+        answer has not come."""
         return self.waiting is not None and request >= self.waiting.number
 
     @property
@@ -131,8 +133,9 @@ class Exchange:
         return held is not None and (held.turn, held.operation) == (delivery.turn, delivery.operation)
 
     def _ordered(self) -> tuple[Settlement, ...]:
-        """The settlements in the order to report. Released claims come last and backwards: each goes to the head of its
-        lane, so the first claimed ends up first. Claims that have begun are older than claims that have not."""
+        """The settlements in the order to report. Released claims come last, the latest claim first. The store puts
+        each at the head of its lane, so the first claimed task ends up first. Claims that have begun are older than
+        claims that have not."""
         outcomes = [s for s in self.unsettled if s.kind not in GIVEN_BACK]
         if len(outcomes) == len(self.unsettled):
             return tuple(outcomes)
@@ -156,8 +159,8 @@ SLOWLY = 1 / 16  # the weight of a quicker task
 
 @dataclass(slots=True)
 class TaskDurations:
-    """Estimates how long a task takes. `ended`: number of tasks seen. `seconds`: the estimate. `slowest`: the longest
-    task since the estimate was made."""
+    """Estimates how long a task takes. `ended`: number of tasks seen. `seconds`: the estimate. `slowest`: the duration
+    of the longest task since the last estimate."""
 
     ended: int = 0
     seconds: float = 0.0
@@ -189,15 +192,15 @@ class TaskDurations:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A worker's lease, in seconds on a clock that goes on while the host sleeps. `renewed_at`: when the last renewal
-    was *sent*; the store counts from this moment or a later one."""
+    """A worker's lease, in seconds on a clock that goes on while the host sleeps. `renewed_at`: the time at which the
+    last renewal was *sent*. The store counts the lease from this moment or a later one."""
 
     seconds: float
     renewed_at: float
 
     def holds(self, now: float) -> bool:
-        """True until the lease ends. After that no task is claimed until a renewal was answered: the host may have
-        been suspended."""
+        """True until the lease ends. After its end the worker claims no task until the store has answered a renewal,
+        because the host may have been suspended."""
         return now - self.renewed_at < self.seconds
 
     def seconds_left(self, now: float) -> float:

@@ -30,7 +30,7 @@ class Quiet:
 
     @property
     def ordered(self) -> str:
-        """The author of the order, and the reason. If the reason names the author, it is the reason alone."""
+        """The order in words: its author and its reason. The reason alone, if it names the author."""
         return self.reason if self.by in self.reason else f"by order of {self.by} ({self.reason})"
 
     def counts_for(self, host: str) -> bool:

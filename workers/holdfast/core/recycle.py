@@ -1,7 +1,7 @@
 """Rules of recycling: at which task count and memory a worker is replaced, and how many tasks it takes until then.
 
 Near its limits a worker goes on serving while its successor boots, but takes no task that would exceed them. It never
-runs more tasks than allowed, and keeps memory free for the growth that a task usually causes. That growth is measured:
+runs more tasks than allowed, and keeps memory free for the growth that a task usually causes. This growth is measured:
 the first task of a worker runs alone, until it has ended or has run for long enough.
 """
 
@@ -20,8 +20,8 @@ SPREAD = 0.1  # share of the tasks by which limits differ, so that the workers o
 
 @dataclass(frozen=True, slots=True)
 class RecycleLimits:
-    """The limits of a worker; None: no limit. `tasks`: it is replaced after so many tasks, at most `most_tasks`. Memory
-    is in bytes."""
+    """The limits of a worker; None: no limit. The worker is replaced after `tasks` tasks, and never runs more than
+    `most_tasks`. `memory` is in bytes."""
 
     tasks: int | None = None
     most_tasks: int | None = None
@@ -82,13 +82,13 @@ def _heavy(limit: int, growth: float | None, memory: int) -> bool:
 
 
 def claimable(limits: RecycleLimits, use: WorkerUse, held: int) -> int:
-    """The number of tasks that may be claimed beside those held."""
+    """The number of tasks that the worker may claim. `held`: the number of tasks that it holds already."""
     tasks = UNBOUNDED if limits.most_tasks is None else limits.most_tasks - use.done
     return max(0, min(tasks, _room(limits, use)) - held)
 
 
 def _room(limits: RecycleLimits, use: WorkerUse) -> int:
-    """The number of tasks for which there is memory at once."""
+    """The number of tasks that the free memory allows to run at the same time."""
     if limits.memory is None:
         return UNBOUNDED
     growth = use.growth

@@ -1,4 +1,4 @@
-"""Rollups: the figures of a stretch of time, by lane and handler, of all hosts together.
+"""Rollups: the statistics of a stretch of time, for each pair of lane and handler, over all hosts.
 
 The store keeps one rollup a minute as a hash, and packed ones of ten minutes, hours and days. A field is spelled
 `<figure> <length of the lane> <lane><handler>`; the handler is empty for tasks that name none. The figures:
@@ -244,7 +244,7 @@ def read_field(name: bytes) -> tuple[str, Series]:
 
 
 def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
-    """Reads a stored rollup. An unreadable field is skipped, because figures are no reason to fail."""
+    """Reads a stored rollup. Skips an unreadable field, because a wrong statistic should not make the caller fail."""
     rollup = Sum(Figures)
     for name, value in fields:
         try:
@@ -287,8 +287,8 @@ def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
 
 
 def packed(rollup: Rollup, most_bytes: int) -> bytes:
-    """The compressed form of a rollup, within this many bytes if possible. If it is longer, as few series as possible
-    are counted as `other`, those with the fewest deliveries first."""
+    """The compressed form of a rollup, of at most `most_bytes` if possible. If it would be longer, the series with the
+    fewest deliveries are summed up as `other`, as few of them as possible."""
     text = _compressed(rollup)
     if len(text) <= most_bytes or len(rollup) < 2:
         return text
@@ -315,6 +315,6 @@ def _compressed(rollup: Rollup) -> bytes:
 
 
 def _busiest(rollup: Rollup, ordered: Sequence[Series], kept: int) -> Rollup:
-    """The first `kept` series of this order; all others summed up as `other`."""
+    """The first `kept` series in the given order, and all other series summed up as `other`."""
     others = [{Series("", OTHER): rollup[series]} for series in ordered[kept:]]
     return sum_of([{series: rollup[series] for series in ordered[:kept]}, *others])

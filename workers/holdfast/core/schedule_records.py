@@ -74,7 +74,7 @@ class SpoiltSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """A fire: its planned moment and the task that is made for it. `is_made`: a ledger knows this task."""
+    """A fire: its planned moment and the task that is made for it. `is_made`: the ledger already has this task."""
 
     scheduled_at: int
     task: Submission
@@ -83,9 +83,9 @@ class Fire:
 
 @dataclass(frozen=True, slots=True)
 class FireOrder:
-    """An order for one schedule. The store carries it out only if the schedule still has this `generation` and `seen`
-    (the expected moment, or the waiting one), and only from `good_from` to `good_until`. Then the store writes
-    `following` and `due`, unless the order is for an `extra` fire."""
+    """An order for one schedule. The store carries the order out only from `good_from` to `good_until`, and only if the
+    schedule has not changed: its generation is still `generation`, and its expected or waiting moment is still `seen`.
+    Then the store writes `following` and `due`, unless the order is for an `extra` fire."""
 
     schedule_id: str
     generation: int
@@ -154,14 +154,14 @@ class Undeclared:
 
     @property
     def remedy(self) -> str:
-        """The command that removes it."""
+        """The command that removes the schedule."""
         return f"supervisor schedules remove {shlex.quote(self.schedule_id)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """One step of the search for undeclared schedules. `removed`: those that the store removed. `left`: those that stay
-    although no live worker declares them.
+    """One step of the search for undeclared schedules. `removed`: the schedules that the store removed. `left`: the
+    schedules that stay, although no live worker declares them.
 
     Pass `token` to the next step. `begins`: the search began again, so earlier steps do not count. `more`: the search
     has not ended.
@@ -234,16 +234,16 @@ MakeTask = Callable[[ScheduleRecord, str], Submission]
 
 
 def may_be_fire(task_id: str) -> bool:
-    """False if this is certainly no task of a schedule."""
+    """False if this id is certainly not the id of a schedule's task."""
     return "@" in task_id
 
 
 def fire_id(schedule_id: str, scheduled_at: int) -> str:
     """The id of the task of a fire: the same for the same fire, and different for any other.
 
-    If the schedule's id is too long, or has `@` or characters that a task id may not have, its digest stands in its
-    place. Such a task id begins with `@`; in any other, the only `@` is before the moment. So no two schedules make the
-    same id.
+    If the schedule's id is too long, or has `@` or characters that a task id may not have, the task id contains the
+    digest of the schedule's id instead. A task id with a digest begins with `@`. In any other task id, the only `@`
+    stands before the moment. So no two schedules make the same task id.
     """
     name = schedule_id if _PLAIN.fullmatch(schedule_id) else f"@{sha1_hex(schedule_id.encode())}"
     fraction = f".{scheduled_at % 1000:03}" if scheduled_at % 1000 else ""
@@ -270,7 +270,7 @@ def order_fire(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | 
 
 
 def out_of_turn(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder:
-    """The order for one extra fire that an operator asked for; the expected moment stays."""
+    """The order for one extra fire that an operator asked for; the expected moment of the schedule stays the same."""
     return _order(record, record.expected, "extra", (_fire(record, now, make),), now)
 
 
@@ -281,7 +281,7 @@ def _order(
 
 
 def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
-    """For how many milliseconds after `now` the same decision about these fires holds."""
+    """The number of milliseconds after `now` for which the same decision about these fires holds."""
     deadline = schedule.policy.deadline
     if deadline is None or not moments:
         return ON_TIME

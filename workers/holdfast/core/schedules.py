@@ -1,12 +1,12 @@
-"""The rules of a schedule: which fires to make at a moment, which were missed, which is next.
+"""The rules of schedules: which fires to make at a moment, which fires were missed, and when the next fire is.
 
 Moments and lengths are milliseconds.
 
 Rule 1. A fire is named by its schedule and its planned moment (`scheduled_at`), however late it is made and whatever
 its jitter. So any steward may make it, and the store makes it once.
 
-Rule 2. A fire is on time for ON_TIME after its moment: a steward that died is replaced within that. Later fires are
-missed, and `misfire` says which of them are made up for.
+Rule 2. A fire is on time for ON_TIME after its moment: a steward that died is replaced within this time. Later fires
+are missed, and `misfire` says which of them are made up for.
 
 Rule 3. A fire that is later than the start deadline is not made, whatever `misfire` says.
 
@@ -15,9 +15,9 @@ Rule 4. Jitter delays a fire, by the same length on every host. It does not move
 Rule 5. Fires lie within `start` and `end`, and there are at most `limit` of them. Missed fires do not count.
 
 Theory of operation. `plan` looks at one schedule at one moment, and answers with the fires to make, those that were
-missed, and the next moment. The store compares that next moment before it makes the fires (`schedule_fire.lua`), so two
-stewards with the same plan make them once. `overlap` is not decided here: only the store knows if the task of the fire
-before has ended.
+missed, and the next moment. The store compares the expected moment before it makes the fires (`schedule_fire.lua`), so
+two stewards with the same plan make them once. `overlap` is not decided here: only the store knows if the task of the
+fire before has ended.
 
 Warning. A schedule that was due each second may have stood still for a year. Searches are binary, and MOST_AT_ONCE
 bounds the fires of one plan.
@@ -80,7 +80,7 @@ class SchedulePolicy:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """A schedule, as its rules need it. `expected`: the moment of the next fire, None if there is none (yet); `fires`:
-    the number made so far."""
+    the number of fires made so far."""
 
     schedule_id: str
     cadence: Cadence
@@ -93,7 +93,8 @@ class Schedule:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The decision for a schedule at one moment. `fires`: the moments to make, oldest first; `missed`: the first and
-    last moment of fires that are not made; `why`: the reason; `expected`: the next moment."""
+    last moment of fires that are not made; `why`: the reason why they are not made. `expected`: the moment of the next
+    fire."""
 
     fires: tuple[int, ...] = ()
     missed: tuple[int, int] | None = None
@@ -176,7 +177,7 @@ def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
 
 
 def _useful(schedule: Schedule, first: int, now: int) -> int | None:
-    """The first moment that is not too late for the start deadline."""
+    """The first moment, from `first` on, that is not too late for the start deadline."""
     deadline = schedule.policy.deadline
     oldest = first if deadline is None else now - deadline - schedule.policy.jitter
     return first if oldest <= first else expected_after(schedule, oldest - 1)

@@ -49,7 +49,8 @@ LONGEST = 366 * 86400.0  # seconds: what a handler may ask for at most
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`base` and `cap` in seconds; `max_attempts` counts the first one too."""
+    """The policy for retries. `base` and `cap`: the shortest and the longest pause before a retry, in seconds.
+    `max_attempts` includes the first attempt."""
 
     max_attempts: int = 3
     base: float = 1.0
@@ -64,7 +65,7 @@ def back_off(policy: RetryPolicy, attempts: int, jitter: float) -> float:
 
 
 def asked_wait(seconds: float) -> float:
-    """The wait that a handler asked for: never negative, never beyond a year."""
+    """The wait, in seconds, that a handler asked for: never negative, and never longer than a year."""
     return min(seconds, LONGEST) if seconds > 0 else 0.0
 
 
@@ -76,7 +77,7 @@ _COMPLETED = Settle.COMPLETED  # looked up once, because a lookup takes as long 
 
 
 class _Report(NamedTuple):
-    """The consequence of an outcome, for the settlement. `delay` in seconds. `failure`: the error of a run that
+    """The part of a settlement that follows from the outcome. `delay` is in seconds. `failure`: the error of a run that
     failed."""
 
     kind: Settle

@@ -103,7 +103,7 @@ def in_all(rollup: Rollup) -> Figures:
 
 
 def only(rollup: Rollup, handler: str | None = None, lane: str | None = None) -> Rollup:
-    """The series of this handler and this lane; None: of any."""
+    """The part of the rollup with this handler and this lane. None: any handler, or any lane."""
     return {
         series: figures
         for series, figures in rollup.items()
@@ -118,7 +118,7 @@ def statistics(groups: Mapping[str, Figures], seconds: float) -> list[Statistic]
 
 
 def runs_over_time(rollups: Mapping[int, Rollup], start_ms: int, step_ms: int, steps: int) -> list[int]:
-    """The number of runs in each of this many steps, from a moment on."""
+    """The number of runs in each of several equal steps of time, from a moment on."""
     counts = [0] * steps
     for at, rollup in rollups.items():
         step = (at - start_ms) // step_ms

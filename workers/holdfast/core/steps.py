@@ -1,4 +1,5 @@
-"""Steps of a task: results that its handler has recorded, by place; later runs get them again. No I/O is done here.
+"""Steps of a task: results that its handler has recorded, in order. Later runs get the recorded results. No I/O is done
+here.
 
 A step stands in the store as `TURN MILLISECONDS NAME`, a newline, and its result as JSON.
 """
@@ -31,7 +32,7 @@ class StepVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepKept:
-    """The answer to recording a step. `name`: the name of the step that is recorded at the place."""
+    """The answer to recording a step. `name`: the name of the step that the store has at this place."""
 
     verdict: StepVerdict
     name: str
@@ -39,8 +40,8 @@ class StepKept:
 
 @dataclass(frozen=True, slots=True)
 class SleepKept:
-    """The answer to recording a sleep. `name`: the name of the step that is recorded at the place. `due_ms`: the end of
-    the sleep, by the store's clock; `left_ms`: the time until then."""
+    """The answer to recording a sleep. `name`: the name of the step that the store has at this place. `due_ms`: the end
+    of the sleep, by the store's clock; `left_ms`: the time until then."""
 
     verdict: StepVerdict
     name: str
@@ -97,9 +98,9 @@ def question_name(text: str) -> str:
 
 
 def flaw_in_name(name: object) -> str:
-    """The reason why this cannot name a step, or empty."""
+    """The reason why `name` cannot be the name of a step; empty if it can."""
     if not isinstance(name, str):
-        return f"the name of a step is a text, not {type(name).__qualname__}"
+        return f"the name of a step must be a text, not {type(name).__qualname__}"
     if not name or not name.isprintable() or len(name.encode(errors="replace")) > LONGEST_NAME:
-        return f"the name of a step is 1 to {LONGEST_NAME} bytes of printable text, not {name[:40]!r}"
+        return f"the name of a step must be 1 to {LONGEST_NAME} bytes of printable text, not {name[:40]!r}"
     return ""

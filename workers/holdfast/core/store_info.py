@@ -1,4 +1,5 @@
-"""The report about an examined store. A value of None could not be read; `StoreInfo.unseen` says why."""
+"""The report about a store that was examined. None stands for a value that could not be read; `StoreInfo.unseen` says
+why."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class ServerAddress(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Replica:
     """A replica of the server. `state` in the server's words; `behind`: bytes of the master's stream that the replica
-    has not confirmed; `silent_seconds`: the time since it last confirmed any."""
+    has not confirmed; `silent_seconds`: the time since the replica last confirmed any bytes."""
 
     address: str
     state: str
@@ -34,7 +35,7 @@ class Replica:
 @dataclass(frozen=True, slots=True)
 class ServerInfo:
     """The server of the store. `mode`: standalone, cluster or sentinel; `role`: master or slave, in the server's own
-    words. `found_by`: url, sentinel or cluster; `careful`: it takes writes only while a replica follows."""
+    words. `found_by`: url, sentinel or cluster; `careful`: the server takes writes only while a replica follows it."""
 
     engine: str
     version: str
@@ -49,8 +50,8 @@ class ServerInfo:
 
 @dataclass(frozen=True, slots=True)
 class SlowCommand:
-    """An entry of the slow log, without its arguments, which may hold contents of tasks. `command`: its name; for our
-    scripts the name of the operation."""
+    """An entry of the slow log, without its arguments, which may hold contents of tasks. `command`: its name; for a
+    script of Holdfast the name of its operation."""
 
     at_ms: int
     took_ms: float
@@ -59,8 +60,8 @@ class SlowCommand:
 
 @dataclass(frozen=True, slots=True)
 class SlowInfo:
-    """The slow log of the server at a moment of its clock, newest first. `above_us`: commands that take more
-    microseconds are noted (negative: none are; None: hidden from us)."""
+    """The slow log of the server at a moment of its clock, newest first. `above_us`: the server notes commands that
+    take more microseconds (negative: it notes none; None: this user may not read the setting)."""
 
     now_ms: int
     above_us: int | None
@@ -69,8 +70,8 @@ class SlowInfo:
 
 @dataclass(frozen=True, slots=True)
 class TimingInfo:
-    """How fast the store answers, and its clock. `clock_ahead_ms`: the store's clock minus ours, corrected by half a
-    round trip."""
+    """How fast the store answers, and its clock. `clock_ahead_ms`: the store's clock minus this host's clock, corrected
+    by half a round trip."""
 
     round_trips_ms: tuple[float, ...]
     clock_ahead_ms: float
@@ -98,7 +99,8 @@ class KeyCount:
 @dataclass(frozen=True, slots=True)
 class Gauges:
     """Numbers of the queue at one moment of the store's clock. `silent`: workers without a heartbeat for a lease;
-    `webhooks`: those not delivered yet; `due_ms`: when the next schedule is due, None if none will be."""
+    `webhooks`: the number of webhook calls not delivered yet; `due_ms`: when the next schedule is due, None if none
+    will be."""
 
     now_ms: int
     workers: int
@@ -111,8 +113,8 @@ class Gauges:
 
 @dataclass(frozen=True, slots=True)
 class PersistenceInfo:
-    """How the server writes to disk. `fsync` and `save` are settings (None: hidden from us); the others are the results
-    of the last write of each kind."""
+    """How the server writes to disk. `fsync` and `save` are settings (None: this user may not read them); the others
+    are the results of the last write of each kind."""
 
     aof: bool
     fsync: str | None
@@ -135,8 +137,8 @@ class ForeignClient:
 @dataclass(frozen=True, slots=True)
 class ClientInfo:
     """The connections of the server. `idle_timeout` and `keepalive` are settings in seconds. `strangers`: foreign
-    clients of our database. `refused`: connections that the server has refused since its start, because `most` were
-    open."""
+    clients of the queue's database. `refused`: connections that the server has refused since its start, because `most`
+    were open."""
 
     connected: int
     most: int
@@ -148,8 +150,8 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True)
 class AclInfo:
-    """The rights of our user. `forbidden`: commands that we need and this user may not run on our keys. `scripts`: the
-    error if our scripts cannot be loaded."""
+    """The rights of the user in the store's URL. `forbidden`: commands that Holdfast needs and that this user may not
+    run on its keys. `scripts`: the error if Holdfast's scripts cannot be loaded."""
 
     user: str
     forbidden: tuple[str, ...]
@@ -158,9 +160,9 @@ class AclInfo:
 
 @dataclass(frozen=True, slots=True)
 class LaneHead:
-    """One look at the front of a lane. `first` and `second` are two entries near the front. The next look finds them
-    again, and so counts the foreign entries that were `pushed` before them. `before`: the small foreign entries before
-    them."""
+    """One look at the front of a lane. `first` and `second`: two entries near the front; the next look finds them
+    again. `pushed`: the number of foreign entries that came before them in between. `before`: the small foreign entries
+    before them."""
 
     kind: str = "none"
     length: int = 0
@@ -185,8 +187,8 @@ class Tended:
 @dataclass(frozen=True, slots=True)
 class LaneInfo:
     """A lane as it was examined. `kind`: the type of its key, as in Redis' TYPE. `pushed_at_head`: a foreign entry
-    arrived before the front of the lane. `suspects`: own entries that the audit does not find now. `turned`: its front
-    is the tail of its list."""
+    arrived before the front of the lane. `suspects`: entries of Holdfast's own that the audit does not find now.
+    `turned`: the front of the lane is the tail of its list."""
 
     name: str
     kind: str
@@ -214,9 +216,9 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """The queue in the store. `schema`: the version found; `our_schema`: the one that we need. `members`: the first 256
-    workers, longest silent first. `emptied_ms`: when a steward saw the store come back empty; None if none did. `lost`:
-    how many tasks this steward knew before."""
+    """The queue in the store. `schema`: the version found; `our_schema`: the schema that this Holdfast needs.
+    `members`: the first 256 workers, longest silent first. `emptied_ms`: when a steward saw the store come back empty;
+    None if none did. `lost`: how many tasks this steward knew before."""
 
     schema: str | None
     our_schema: str
@@ -250,9 +252,9 @@ class StoreInfo:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseInfo:
-    """PostgreSQL, which keeps tasks beside Redis. `tables`: the present version (0: none); `needed`: the version we
-    need. `lacking`: missing rights of our user, for example `SELECT on holdfast_tasks`. `standby`: it takes no
-    writes."""
+    """PostgreSQL, which keeps tasks beside Redis. `tables`: the present version (0: none); `needed`: the version that
+    this Holdfast needs. `lacking`: rights that the user lacks, for example `SELECT on holdfast_tasks`. `standby`: the
+    server takes no writes."""
 
     url: str
     server: str

@@ -25,7 +25,8 @@ class State(StrEnum):
 
 
 class TaskEvent(StrEnum):
-    """Events of a task, by their words in the event stream; for `settled` by the kind of the settlement."""
+    """Events of a task. The values are the words in the event stream; for the word `settled`, the kinds of
+    settlements."""
 
     CLAIMED = "claimed"
     COMPLETED = "completed"
@@ -169,7 +170,7 @@ class IllegalTransitionError(ValueError):
 
 
 def next_state(state: State, event: TaskEvent) -> State:
-    """The state after `event`; raises IllegalTransitionError where the table has none."""
+    """The state after `event`; raises IllegalTransitionError if the table has no such transition."""
     if state in UNCHANGED.get(event, ()):
         return state
     try:

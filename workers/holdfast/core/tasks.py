@@ -32,12 +32,12 @@ class TaskRecord(Generic[V]):
 
     Payloads are bytes; `trail` lines are `<ms> <event> <detail>`.
 
-    `runs`: hand-overs to a worker, with the present one, without those that were given back before they had begun.
-    `attempts`: runs of this turn that raised. `progress`: the last progress that the handler has shown. `read` converts
-    the JSON value to `value`. `batch`: the task's batch; with `is_callback` the task is the callback of that batch.
-    `refused`: the reason (a word of Accepted) if the task was accepted while Redis was away and Redis could not take
-    it. `duplicate_of`: the task that held its unique key. `error_kind`: the id of the kind of error with which its last
-    failed run ended.
+    `runs`: the number of hand-overs to a worker, the present one included. A hand-over that was given back before it
+    had begun does not count. `attempts`: runs of this turn that raised. `progress`: the last progress that the handler
+    has shown. `read` converts the JSON value to `value`. `batch`: the task's batch; with `is_callback` the task is the
+    callback of that batch. `refused`: the reason (a word of Accepted) if the task was accepted while Redis was away and
+    Redis could not take it. `duplicate_of`: the other task that held the unique key of this task. `error_kind`: the id
+    of the kind of error with which its last failed run ended.
     """
 
     task_id: str
@@ -82,8 +82,8 @@ class TaskRecord(Generic[V]):
     @property
     def value(self) -> V:
         """The value that the handler returned: a text, a JSON value, None, or a list of several; for a task that asks
-        for input, its question. None until there is a value. If you waited through the handler, the value has the
-        annotated type; ReturnedValueError if it does not fit."""
+        for input, its question. None until there is a value. If you waited by a method of a registered handler, the
+        value has the handler's annotated type; raises ReturnedValueError if it does not fit."""
         value = read_result(self.result).value
         is_returned = self.state is State.COMPLETED and self.read is not None
         return cast("V", self.read(value) if is_returned and self.read else value)
@@ -99,7 +99,7 @@ class TaskRecord(Generic[V]):
         return None if self.finished_ms is None else self.finished_ms - self.created_ms
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """The record as HTML, for notebooks."""
         value, error = read_result(self.result).value, self.error
         return html_fields(
             [
@@ -144,8 +144,9 @@ class RetryAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PlaceInLane:
-    """The place of a submitted task: how many entries of its lane (for a suspect: how many suspects) are before it,
-    exactly or at least. None: its entry is missing in the lane; the steward will put it back."""
+    """The place of a submitted task. `before`: the number of entries before it in its lane; for a suspect, the number
+    of suspects. None: its entry is missing in the lane, and the steward will put it back. `exact`: False if `before` is
+    only a lower bound."""
 
     before: int | None
     exact: bool
@@ -153,7 +154,8 @@ class PlaceInLane:
 
 @dataclass(frozen=True, slots=True)
 class TaskIds:
-    """Ids of tasks among one page of all keys, some perhaps twice; `cursor` continues, empty at the end."""
+    """Ids of tasks, found among one page of all keys of the store; an id may occur twice. `cursor`: for the next page;
+    empty at the end."""
 
     ids: tuple[str, ...]
     cursor: str
@@ -189,7 +191,7 @@ class Page:
     searched: int = 0
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """The page as HTML, for notebooks."""
         rows = [(one.task_id, one.state, one.name, one.lane, one.runs, one.reason) for one in self.tasks]
         more = "<p>there are more: <code>cursor=page.cursor</code></p>" if self.cursor else ""
         return html_table(("task", "state", "handler", "lane", "runs", "reason"), rows) + more
@@ -230,15 +232,15 @@ _read_result = msgspec.json.Decoder(Result).decode
 
 
 def as_it_is(value: Any) -> Any:
-    """The whole value; nothing is hidden."""
+    """The value unchanged: hides nothing."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class TextSearch:
     """A search for tasks by a text; case does not matter. A task matches if the text is in its id, its handler's name,
-    its reason, or in the arguments, result or error of its latest turn. These are searched text by text, and in their
-    JSON spelling. `shown` first removes from a JSON value what the reader may not see."""
+    its reason, or in the arguments, result or error of its latest turn. Each text in them is searched, as the text
+    itself and as JSON spells it. `shown` first removes from a JSON value what the reader may not see."""
 
     text: str
     shown: Callable[[Any], Any] = as_it_is
@@ -265,7 +267,7 @@ class TextSearch:
             yield from self._in_result(task.result)
 
     def _in_operation(self, document: bytes) -> Iterator[str]:
-        """The texts of the arguments. If the document cannot be read, for example because it is cut, all of it."""
+        """The texts of the arguments. The whole document if it cannot be read, for example because it was cut."""
         try:
             message = _read_operation(document).params.message
         except UNREADABLE_JSON:
@@ -312,13 +314,13 @@ LONGEST_CELL = 1000  # characters of one cell
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with one line of heads. Texts are escaped, so that a task's text is never read as HTML."""
+    """An HTML table with one line of heads. Texts are escaped, so that a task's text is never read as HTML."""
     lines = [_line("th", head), *(_line("td", row) for row in rows)]
     return f"<table>{''.join(lines)}</table>"
 
 
 def html_fields(fields: Iterable[tuple[str, object]]) -> str:
-    """A table with one name and value on each line; fields without a value are left out."""
+    """An HTML table with one name and value on each line; fields without a value are left out."""
     lines = [_cell("th", name) + _cell("td", value) for name, value in fields if value not in (None, "")]
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 

@@ -94,8 +94,8 @@ _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.i
 
 @dataclass(frozen=True, slots=True)
 class TrailStep:
-    """One line of a trail. `number`: the number of the settled turn, or of crashes. `other`: the id of a message or of
-    another task."""
+    """One line of a trail. `number`: depending on the event, the number of the turn, of the step, or of crashes.
+    `other`: the id of a message or of another task."""
 
     at_ms: int
     event: str
@@ -121,7 +121,7 @@ _BEHIND = frozenset({"delayed", "step", "restored", "message-waits", "cleared"})
 
 
 def is_asleep(state: State, steps: Sequence[TrailStep]) -> bool:
-    """True if `task.sleep` of its handler has delayed the task. `steps`: the task's trail."""
+    """True if the task waits because its handler called `task.sleep`. `steps`: the lines of the task's trail."""
     cause = next((step.event for step in reversed(steps) if step.event not in _BEHIND), "")
     return state is State.DELAYED and cause == "sleep"
 

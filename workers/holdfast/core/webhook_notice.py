@@ -35,8 +35,8 @@ class Notice:
 
     @property
     def public_id(self) -> str:
-        """The id by which a receiver recognises a repeated notice. Each `working` notice has its own id, because the
-        progress differs."""
+        """The id by which a receiver recognises a repeated notice. Each `working` notice of a task has another id,
+        because each tells of other progress."""
         name = self.name.replace("|", ".")
         return f"{name}.{self.at_ms}" if self.state == State.WORKING else name
 
@@ -69,8 +69,9 @@ class WebhookChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many notices may be taken: for receivers that are not known to be prompt, under way to one prompt receiver,
-    and to one other receiver. `busy`: the number of notices under way, by receiver."""
+    """How many webhook notices may be under way at the same time. `unproven`: to all receivers that are not known to
+    answer promptly. `share`: to one prompt receiver. `unproven_share`: to one other receiver. `busy`: the number under
+    way now, by receiver."""
 
     unproven: int = 1000
     share: int = 1000
@@ -107,7 +108,7 @@ def receiver_of(url: str) -> str:
 
 
 def body(notice: Notice, task: TaskRecord | None) -> bytes:
-    """The JSON that is sent. For a task that was deleted meanwhile it has only the notice's own values."""
+    """The JSON that is sent. If the task was deleted in the meantime, the JSON has only the notice's own values."""
     told: dict[str, Any] = {
         "type": f"task.{notice.state}",
         "id": notice.public_id,
@@ -123,7 +124,7 @@ def body(notice: Notice, task: TaskRecord | None) -> bytes:
 
 
 def _result(content: bytes | None) -> dict[str, Any] | None:
-    """The result of a turn; ValueError if it cannot be read."""
+    """The result of a turn. Raises ValueError if it cannot be read."""
     if not content:
         return None
     result: dict[str, Any] = json.loads(content)

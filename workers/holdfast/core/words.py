@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 task`, `2 tasks`; `plural` if the plural is not the noun and an s."""
+    """A number with its noun: `1 task`, `2 tasks`. `plural`: the plural, if it is not the noun with an s."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 

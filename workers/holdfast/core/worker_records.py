@@ -22,8 +22,8 @@ class ServedLane:
 
 @dataclass(frozen=True, slots=True)
 class ServedLimits:
-    """Settings that decide the fate of a task: its most attempts, how long it waits for an unknown handler, and how
-    long it is kept after its end."""
+    """Settings that decide the fate of a task: its maximum of attempts, how long it waits for an unknown handler, and
+    how long it is kept after its end."""
 
     max_attempts: int
     unknown_handler_timeout: float
@@ -48,7 +48,8 @@ class ServedState:
     """The workers that could run a handler's tasks in a lane: `living` workers of the queue, those that serve the lane
     (`in_lane`), those of the lane that have the handler (`able`), and the first of the able ones (`servers`). `paused`:
     the reason why no task of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the
-    handler while tasks wait. `limits`: the strictest that workers registered; None if none did."""
+    handler while tasks wait. `limits`: the strictest limits that workers registered; None if no worker registered
+    any."""
 
     lane: str
     name: str
@@ -62,8 +63,8 @@ class ServedState:
 
 
 def strictest(of_lane: Sequence[ServedLimits], of_all: Sequence[ServedLimits]) -> ServedLimits | None:
-    """The strictest limits. Only workers of the lane run a task, but the steward of any supervisor may end and delete
-    it."""
+    """The strictest limits. Attempts are counted by the workers of the lane. But the steward of any supervisor may end
+    a task or delete it."""
     if not of_all:
         return None
     return ServedLimits(
@@ -133,7 +134,7 @@ class Admission:
 
 
 class LeftInbox(StrEnum):
-    """The store's answer if it made no task, message or order of an entry of the inbox."""
+    """The store's answer if it made nothing of an entry of the inbox: neither a task nor a message nor an order."""
 
     SET_ASIDE = "set-aside"  # it cannot be carried out; an operator finds it among the unreadable entries
     GONE = "gone"  # it was admitted before

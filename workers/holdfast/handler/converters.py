@@ -1,9 +1,9 @@
 """Checks the JSON arguments of named handlers against their annotations, and converts them.
 
 pydantic converts the types that it knows (numbers, texts, dates, dataclasses, typed dicts, its own models); msgspec
-converts its Structs. A parameter without an annotation gets the JSON value, as does one whose type neither knows. A
-value that already has exactly the type of its parameter is passed unchanged if the type is in PLAIN: pydantic would not
-change it.
+converts its Structs. A parameter without an annotation gets the JSON value. So does a parameter whose type neither
+library knows. A value that already has exactly the type of its parameter is passed unchanged if the type is in PLAIN:
+pydantic would not change it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class MisfitError(ValueError):
 
 
 def converters(parameters: Iterable[inspect.Parameter]) -> dict[str, Convert]:
-    """The converters of these parameters by name. Making a converter is slow, so it is made at its first use, or by
-    `prepare`."""
+    """The converters of these parameters by name. A converter is slow to make, so it is made when it is first used, or
+    by `prepare`."""
     home: dict[str, Convert] = {}
     for one in parameters:
         if is_converted(one.annotation):

@@ -1,11 +1,11 @@
 """The type of `handlers.register(…)`: it takes a function, and gives a handler whose tasks take its own parameters.
 
-Parameters that workers pass are no arguments of the task. They stand first: the Task, then lifespan values (in the
-order of `Handlers[First, Second]`) or the values of parents. A function whose first parameter takes anything (`object`,
-Any, no annotation) would match every form, so its overload comes first. This overload keeps the type of the result, and
-type checkers accept any arguments for the tasks. Every form has one overload for coroutines, one for async generators
-(their last value is the result), and one for everything else. Overloads overlap, because an object may be a coroutine:
-the first that fits counts.
+Workers fill in some parameters, which are no arguments of the task. These parameters stand first: the Task, then
+lifespan values (in the order of `Handlers[First, Second]`) or the values of parents. A function whose first parameter
+takes anything (`object`, Any, no annotation) would match every form, so its overload comes first. This overload keeps
+the type of the result, and type checkers accept any arguments for the tasks. Every form has one overload for
+coroutines, one for async generators (their last value is the result), and one for everything else. Overloads overlap,
+because an object may be a coroutine: the first that fits counts.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _NAME = re.compile(r"""[^\s'"`;|&()<>$=]+""")
 
 def foreign_code(settings: Settings) -> list[Stranger]:
     """All users but root who can change the code that root would run with these settings. Empty if the caller is not
-    root. Raises HandlerError if no usable handler is named."""
+    root. Raises HandlerError if the settings name no handler that could be found."""
     if not concerns_caller():
         return []
     try:
@@ -147,8 +147,8 @@ def files_of_spec(spec: ModuleSpec) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class _OwnModules(MetaPathFinder):
-    """An import hook that finds no modules. It refuses modules of this folder that other users can change, in later
-    imports, too."""
+    """An import hook that only refuses: an import of a module in this folder fails if other users can change the
+    module."""
 
     folder: Path
     trusted: tuple[Path, ...]

@@ -29,7 +29,7 @@ from holdfast_config.lanes import Lane
 
 
 class FunctionKind(Enum):
-    """The kind of a function. Async functions run on the event loop, every other one in a thread."""
+    """The kind of a function. Async functions run on the event loop, all others in a thread."""
 
     COROUTINE = auto()
     ASYNC_GENERATOR = auto()
@@ -83,7 +83,7 @@ def inspect_middleware(function: object, types: Collection[Any]) -> Middleware:
         raise HandlerError(f"{what} is no function: write it as a function of (task, call)")
     if kind_of(function) is FunctionKind.ASYNC_GENERATOR or is_generator(function):
         raise HandlerError(
-            f"{what} yields: middleware is no generator; it calls the handler, as in `return await call()`"
+            f"{what} contains a yield: call the handler and return its result instead, as in `return await call()`"
         )
     parameters = parameters_of(function, what)
     first = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)][:2]
@@ -93,7 +93,7 @@ def inspect_middleware(function: object, types: Collection[Any]) -> Middleware:
     if len(first) < 2 or any(one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in unfilled):
         names = ", ".join(one.name for one in parameters)
         raise HandlerError(
-            f"{what} has the parameters ({names}): (task, call) are expected, behind them only values of lifespans"
+            f"{what} has the parameters ({names}): (task, call) are expected, and after them only values of lifespans"
         )
     return Middleware(function, kind_of(function) is FunctionKind.COROUTINE, wanted)
 
@@ -106,7 +106,7 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class HandlerOptions:
-    """The options of a handler; None: the worker's settings count. `timeout`: the most seconds of one run.
+    """The options of a handler; None: the worker's settings count. `timeout`: the seconds that one run may take.
     `concurrency`: how many of its tasks run at once in one worker. `lane`: where producers with this registry submit
     its tasks. `thread`: "main" for a plain function that needs the process's main thread, for example to use
     signals."""
@@ -145,8 +145,8 @@ class HandlerOptions:
 
 @dataclass(frozen=True, slots=True)
 class HandlerFunction:
-    """A function of the user, inspected. `what` names the function in errors. `middleware` is around each call, the
-    first one outermost. `is_unbounded`: True for a coroutine without own limits and without middleware."""
+    """A function of the user, inspected. `what` names the function in errors. `middleware`: the functions around each
+    call; the first is the outermost. `is_unbounded`: True for a coroutine without own limits and without middleware."""
 
     function: Callable[..., Any]
     kind: FunctionKind
@@ -211,8 +211,8 @@ _NO_OPTIONS = HandlerOptions()
 @dataclass(frozen=True, slots=True)
 class Handler:
     """The handler of a worker. `target`: the name that the operator gave. `named`: its functions by name. `schedules`:
-    the schedules that the application's code defines, by id. `lanes`: the lanes that it takes tasks from, if it names
-    any. `lifespans`: a worker opens them in this order."""
+    the schedules that the application's code defines, by id. `lanes`: the lanes that the handler itself names; workers
+    take its tasks from them. `lifespans`: a worker opens them in this order."""
 
     target: str
     default: HandlerFunction | Runner | None = None
@@ -250,10 +250,10 @@ class Handler:
         return next((name for name, each in self.named.items() if each.options.in_main_thread), None)
 
     def refuse_main_thread(self, reason: str) -> None:
-        """Raise HandlerError if a handler needs the main thread. The caller has none to offer; `reason` says why and
-        what to do."""
+        """Raise HandlerError if a handler needs the main thread of its process, because the caller cannot offer it.
+        `reason`: why, and what to do."""
         if (name := self.first_in_main_thread) is not None:
-            raise HandlerError(f"the handler {name!a} has thread='main', where it may use signals: {reason}")
+            raise HandlerError(f"the handler {name!a} has thread='main', so it needs the main thread: {reason}")
 
     def options(self, name: str | None) -> HandlerOptions:
         """The registered options of the handler that `name` calls."""
@@ -271,7 +271,7 @@ class Handler:
 
 
 class Provider(ABC):
-    """An object that provides a handler. Its method names cannot clash with the user's."""
+    """An object that provides a handler. Its method has a name that no method of the user has."""
 
     @abstractmethod
     def __handler__(self, target: str, settings: Settings | None) -> Handler:

@@ -23,7 +23,7 @@ _OF_ARGUMENTS = (str, int, float, bool, bytes, dict, list, tuple, set, frozenset
 @dataclass(frozen=True, slots=True)
 class Lifespan:
     """A lifespan, inspected. `what` names it in errors. `provides`: the type of the value that it yields; None if it
-    yields none. `wanted`: its own parameters, each with the type of the earlier lifespan's value that it gets."""
+    yields no value. `wanted`: its own parameters, each with the type of the earlier lifespan's value that it gets."""
 
     function: Callable[..., Any]
     what: str
@@ -39,21 +39,21 @@ def inspect_lifespan(function: Callable[..., Any], types: Collection[Any]) -> Li
     is_async = inspect.isasyncgenfunction(generator)
     if not (is_async or inspect.isgeneratorfunction(generator)):
         raise HandlerError(
-            f"{what} is no generator function: write one that opens a value, yields it once, and closes it"
+            f"{what} is no generator function: write a generator that opens a value, yields it once, and closes it"
         )
     provides = _provided(generator, what)
     if provides in types:
         raise HandlerError(
-            f"{what} yields {type_name(provides)}, as an earlier lifespan does: types are unique, so make a new type "
-            "for one of the two with typing.NewType"
+            f"{what} yields {type_name(provides)}, but an earlier lifespan yields this type, too: make a new type for "
+            "one of the two with typing.NewType"
         )
     parameters = parameters_of(generator, what)
     wanted = injected(parameters, types)
     if unknown := [one.name for one in parameters if one.name not in wanted and one.default is one.empty]:
         names = ", ".join(unknown)
         raise HandlerError(
-            f"{what} has parameters that nothing is passed to ({names}): a lifespan may take values of lifespans that "
-            "were registered before it; give other parameters a default"
+            f"{what} has parameters that Holdfast cannot fill in ({names}): a lifespan may take values of lifespans "
+            "that were registered before it; give other parameters a default"
         )
     return Lifespan(generator, what, is_async, provides, wanted)
 

@@ -32,11 +32,11 @@ _TARGET = re.compile(r"\w+(\.\w+)*:\w+(\.\w+)*")
 
 
 def resolve(handler: str | None, app_dir: Path, settings: Settings | None = None) -> Handler:
-    """The handler named `handler` ("module:attribute"). Without a name it is `agent:handle` if `app_dir` has an
-    agent.py.
+    """The handler named `handler` ("module:attribute"). If the settings name no handler, and `app_dir` has an agent.py,
+    the handler is `agent:handle`.
 
     `app_dir` is put first on the import path. A class may be called with literals: module:Worker("A:A:B"). Raises
-    HandlerError if nothing is named or found, or if the import or the call of the class raises.
+    HandlerError if no handler is named or found, or if the import or the call of the class raises.
     """
     target, folder = target_of(handler, app_dir), app_dir.resolve()
     call = _call(target) if is_call(target) else None
@@ -131,7 +131,8 @@ def _module(name: str, folder: Path) -> object:
 
 
 def _refuse_green_threads(name: str) -> None:
-    """Refuse a process whose standard library is patched: event loops, threads and forks of a worker fail in it."""
+    """Raise HandlerError if the handler's import has patched the standard library (gevent, eventlet): event loops,
+    threads and forks of a worker would fail."""
     for module, function in _REPLACED:
         origin = str(getattr(getattr(sys.modules.get(module), function, None), "__module__", ""))
         library = origin.partition(".")[0]

@@ -87,7 +87,7 @@ class Pauses:
         return self._answered(on_loop(self._asked, *places, text, state))
 
     def _begin_question(self, text: str, state: str) -> tuple[int, int]:
-        """The places of the question and of its answer."""
+        """Begin a question; returns its place and the place of its answer."""
         if flaw := flaw_in_question(text, state):
             raise StepError(flaw)
         return self._steps.begin(question_name(text)), self._steps.begin(ANSWER)
@@ -118,8 +118,9 @@ class Pauses:
     def _require_own(self, call: str) -> None:
         if self._runner() not in (None, asyncio.current_task()):
             raise StepError(
-                f"task.{call} is called in an asyncio task of its own, as in a task group or in asyncio.gather: "
-                "the call ends the run of the handler, so make it in the handler itself, when those tasks have ended"
+                f"task.{call} was called in another asyncio task than the handler's, as in a task group or in "
+                "asyncio.gather: the call ends the run of the handler, so make it in the handler itself, when the "
+                "other asyncio tasks have ended"
             )
 
 
@@ -139,9 +140,9 @@ def milliseconds(seconds: float | timedelta, minutes: float, hours: float, days:
 
 
 def flaw_in_question(text: object, state: object) -> str:
-    """The reason why this question cannot be asked, or empty."""
+    """The reason why this question cannot be asked; empty if it can."""
     if not isinstance(text, str) or not text.strip():
-        return f"task.question takes a text, not {text!r:.40}"
+        return f"task.question: text must be a string that is not empty, not {text!r:.40}"
     if state not in QUESTIONS:
-        return f"task.question: state is {' or '.join(QUESTIONS)}, not {state!r:.40}"
+        return f"task.question: state must be {' or '.join(QUESTIONS)}, not {state!r:.40}"
     return ""

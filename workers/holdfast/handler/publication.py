@@ -89,7 +89,7 @@ def _of_annotation(annotation: Any) -> dict[str, Any]:
 
 
 def _default(one: inspect.Parameter) -> dict[str, Any]:
-    """The default value, if JSON can carry it."""
+    """The default value of the parameter, if JSON can carry it."""
     if one.default is one.empty:
         return {}
     try:

@@ -4,7 +4,7 @@
     record = await sent.wait(timeout=60)
 
 Arguments are bound, converted to JSON and checked by the annotations before a store is opened or anything is written.
-Leave out the arguments that workers pass: the task, messages, lifespan values.
+Leave out the arguments that workers fill in: the task, messages, lifespan values.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R, N_contra
         options: Mapping[str, Any] | None = None,
         registered: RegisteredHandler[..., Any, ..., Any, Any] | None = None,
     ) -> None:
-        """Make a handler. `handler` returns the present function of this name: a lifespan that is registered later
-        changes it. `registered`: the handler without options; None if this is that handler."""
+        """Make a handler. `handler` returns the present function of this name, because a lifespan that is registered
+        later changes the function. `registered`: the handler that this one copies with other options; None if it is no
+        copy."""
         function = handler().function
         functools.update_wrapper(self, function)
         self.function: Callable[..., Any] = function
@@ -120,7 +121,8 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R, N_contra
 
     @keywords_after_one(NamedSchedule)
     def every(self, seconds: float | str, /, *, id: str, **options: Any) -> ScheduledHandler[P]:
-        """The handler on the schedule `id`, every so many seconds (or `5m`, `PT1H`); options as in ScheduleSpec."""
+        """The handler on the schedule `id`, at a fixed interval: seconds, `5m` or `PT1H`. Options as in
+        ScheduleSpec."""
         return ScheduledHandler(self, id, {"every": seconds, **options})
 
     @keywords_after_one(NamedSchedule)

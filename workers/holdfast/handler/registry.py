@@ -37,9 +37,9 @@ NAME_LENGTH = 200
 
 
 class Handlers(Generic[L, M]):
-    """A registry of handlers by name, with at most one for operations that name none. Registering raises HandlerError
-    for a handler that could not be called. `Handlers[Pool]()` tells type checkers that a lifespan's value is a Pool.
-    Two values are `Handlers[Pool, Model]()`, and handlers take them in this order."""
+    """A registry of handlers by name, with at most one default handler for operations that name no handler. Registering
+    raises HandlerError for a handler that could not be called. `Handlers[Pool]()` tells type checkers that a lifespan's
+    value is a Pool. Two values are `Handlers[Pool, Model]()`, and handlers take them in this order."""
 
     if not TYPE_CHECKING:
 
@@ -145,7 +145,7 @@ class Handlers(Generic[L, M]):
         return function
 
     def use(self, middleware: F) -> F:
-        """Call this function around each handler, inside of the functions that were registered before. Its arguments
+        """Call this function around each handler, inside of the middleware that was registered before. Its arguments
         are `task` and `call`: `call()` runs the handler, returns its value and raises its exceptions. Also a decorator.
         Raises HandlerError."""
         inspect_middleware(middleware, self._types)

@@ -174,7 +174,8 @@ async def _captured(work: Work, task: Task) -> Outcome:
 
 
 def _is_stopped() -> bool:
-    """True if a scope around this delivery is cancelled. The asyncio task itself may be cancelled by its handler."""
+    """True if a scope around this delivery is cancelled. A cancel of the asyncio task itself does not count, because
+    the handler may have made it."""
     return anyio.current_effective_deadline() == -math.inf
 
 
@@ -249,7 +250,7 @@ async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNot
 
 
 async def finished(value: Any, notes: RunNotes, threads: Threads) -> Any:
-    """The final value. If the handler returned an awaitable or a generator, run it first."""
+    """The value that a handler returned. If this is an awaitable or a generator, run it and return its value."""
     while type(value) not in FINISHED:
         if inspect.isawaitable(value):
             value = await value

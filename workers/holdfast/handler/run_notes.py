@@ -19,8 +19,8 @@ PROGRESS_BYTES = 64
 
 
 class Exits:
-    """asyncio tasks of the handler that have ended with SystemExit. They count if nobody has read the exception before
-    the handler's end."""
+    """asyncio tasks of the handler that have ended with SystemExit. Such a task decides the outcome if nobody has read
+    its exception before the handler's end."""
 
     __slots__ = ("tasks",)
 
@@ -115,8 +115,8 @@ def part_to_json(value: object) -> bytes:
     encoded = to_json(value)
     if len(encoded) > LONGEST_PART:
         raise NotJsonError(
-            f"a part of {len(encoded)} bytes: at most {LONGEST_PART} are kept of each; emit it in smaller parts, or "
-            "return it as the result"
+            f"a part of {len(encoded)} bytes: a part may have at most {LONGEST_PART}; emit several smaller parts, or "
+            "return the value as the result"
         )
     return encoded
 

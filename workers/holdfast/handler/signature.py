@@ -93,7 +93,8 @@ def _unknown_fields(kind: type[Any], seen: set[Any]) -> set[str]:
 
 
 def _unknown_of_model(model: Any) -> set[str]:
-    """The unknown names of a pydantic model. The model looks up its fields itself, here for the last time."""
+    """A text that names the pydantic model if the type of one of its fields cannot be looked up; else nothing. The
+    model is asked to look them up once more."""
     try:
         if model.__pydantic_complete__ or model.model_rebuild(raise_errors=False, _types_namespace=None):
             return set()
@@ -194,7 +195,7 @@ _TASK_SPELLINGS = ("Task", "holdfast.Task", "Task | None")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters of a handler. `messages`: it takes the messages. `task`: the parameter that gets the task.
+    """The parameters of a handler. `messages`: True if it takes the messages. `task`: the parameter that gets the task.
     `required` and `known`: parameters that kwargs must or may fill; `open`: other kwargs are allowed, too. `convert`:
     converters by parameter. `injected`: parameters that get a lifespan value, each with its type. `values`: the
     parameter that gets the values of parents. `own`: the parameters that a task has arguments for."""
@@ -308,7 +309,7 @@ def _check(parameters: list[inspect.Parameter], required: frozenset[str], what: 
     if required and not named:
         names = ", ".join(sorted(required))
         raise HandlerError(
-            f"{what} has required parameters that nothing is passed to ({names}): "
-            "it may take messages, task, ParentValues, and values of lifespans that were registered before it; give "
-            "other parameters a default, or register the handler by name"
+            f"{what} has required parameters that Holdfast cannot fill in ({names}): it may take messages, task, "
+            "ParentValues, and values of lifespans that were registered before it; give other parameters a default, or "
+            "register the handler by name"
         )

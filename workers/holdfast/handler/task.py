@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class SpanAround(Protocol):
-    """The span around a delivery."""
+    """The OpenTelemetry span around a delivery, as far as a task needs it."""
 
     @property
     def traceparent(self) -> str: ...
@@ -67,7 +67,8 @@ class Task:
 
     def __init__(self, delivery: Delivery, max_bytes: int = 1048576) -> None:
         """Make the task; the worker does this, and reads the handler's `notes`. If the operation cannot be read,
-        `unreadable` has the reason and the rest is empty. `max_bytes` bounds the operation, a checkpoint, a result."""
+        `unreadable` has the reason and the rest is empty. `max_bytes`: the largest size of the operation, of a
+        checkpoint and of a result."""
         self._max_bytes = max_bytes
         self.deadline: float | None = None
         self.limit: anyio.CancelScope | None = None  # set with the deadline
@@ -83,7 +84,8 @@ class Task:
         self.take(delivery)
 
     def take(self, delivery: Delivery) -> None:
-        """Take the same delivery again, with more of its history. All messages of the turn form its operation."""
+        """Replace the delivery by the same one with more of its history. All messages of the turn form its
+        operation."""
         self._delivery = delivery
         self.operation, self.unreadable = read_turn(delivery, self._max_bytes)
 
@@ -183,7 +185,7 @@ class Task:
         return logger.bind(**self.log_fields())
 
     def log_fields(self) -> dict[str, object]:
-        """The fields that name the task in log lines."""
+        """The fields of log lines that identify the task."""
         around = self.traceparent
         trace_id, span_id = around.split("-")[1:3] if around else (self.trace_id, self.span_id)
         fields = {
@@ -352,7 +354,7 @@ async def _with_more(delivery: Delivery, read_earlier: ReadEarlier) -> Delivery:
 
 
 def become_copy(task: Task) -> None:
-    """Make this object the task of a forked process. The worker sends the parts emitted before the fork."""
+    """Change this object to the task of a forked process. The worker sends the parts emitted before the fork."""
     task.__class__ = TaskOfCopy
     task.parts = None
 

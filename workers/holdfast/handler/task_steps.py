@@ -103,8 +103,8 @@ class Steps:
             raise RunEnded
         if around := _inside.get():
             raise StepError(
-                f"{shown(name)} is begun inside of {shown(around)}: a step has no steps of its own, so call the "
-                "function itself there"
+                f"{shown(name)} begins inside of {shown(around)}, but a step cannot contain steps: call the function "
+                "there without task.step"
             )
         if self._begun >= MOST_STEPS:
             raise StepError(
@@ -115,7 +115,7 @@ class Steps:
         return self._begun - 1
 
     def has_come_to(self, at_ms: int) -> bool:
-        """True if a step was recorded at this moment of the store's clock or later."""
+        """True if a recorded step is from this moment of the store's clock, or from a later one."""
         return any(step.at_ms >= at_ms for step in (self._recorded or {}).values())
 
     async def asked_in(self) -> frozenset[int]:
@@ -123,8 +123,8 @@ class Steps:
         return frozenset(step.turn for step in (await self._all()).values() if step.name.startswith(QUESTION))
 
     async def find(self, place: int, name: str) -> StepRecord | None:
-        """The step that is recorded at this place; None if there is none. Raises StepMismatchError if its name is
-        another."""
+        """The step that is recorded at this place; None if there is none. Raises StepMismatchError if the recorded step
+        has another name."""
         step = (await self._all()).get(place)
         if step is not None and step.name != name:
             raise _mismatch(place, name, step.name)

@@ -21,8 +21,8 @@ GRACE = 5.0  # seconds that a thread has to stop once it is asked to
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """How threads run. `limiter` bounds how many run at once. `grace`: the seconds that a thread has to stop after it
-    was asked to. `on_stuck` is called if it has not stopped by then."""
+    """The rules for the threads of handlers. `limiter` bounds how many run at once. `grace`: the seconds that a thread
+    has to stop after it was asked to. `on_stuck` is called if it has not stopped by then."""
 
     limiter: anyio.CapacityLimiter
     on_stuck: Callable[[], None]
@@ -57,8 +57,8 @@ async def in_thread(
     """Call `function` in a thread; returns its value or raises its exception. On a cancel, ask the thread to stop and
     wait for it. The main thread (`in_main_thread`, only in a worker process) is also interrupted.
 
-    A task group waits for the thread as well. A direct cancel of this asyncio task may end the wait here, but not the
-    group's wait.
+    If a caller cancels this asyncio task directly, the wait here may end early. The surrounding task group still waits
+    for the thread.
     """
     over = anyio.Event()
     ended: list[Ended] = []

@@ -1,7 +1,7 @@
 """The messages of a delivery: those of its turn, of earlier turns, and of the turn that it answers.
 
 A turn has one message, or several if more joined it after a pause had interrupted it. In a delivery's history only the
-last message of a turn has a result, because all share the outcome of the turn.
+last message of a turn has a result, because all messages of a turn share one outcome.
 
 A pull carries only so many bytes of a history. The worker reads the rest later, the newest first: see `with_turn` and
 `with_history` in task.py.
@@ -102,7 +102,7 @@ def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
 
 
 def is_resumed(delivery: Delivery) -> bool:
-    """True if a resume without a message began the turn. The turn then has the message of the turn before."""
+    """True if a resume without a message began the turn. The turn then contains the message of the turn before."""
     return bool(delivery.history) and delivery.history[-2] == delivery.operation and not joined(delivery)
 
 

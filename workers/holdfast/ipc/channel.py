@@ -20,12 +20,13 @@ MOST_NAMED = 100  # tasks in one message
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """Child: booted. A worker is registered and about to listen; a steward has passed preflight."""
+    """From a child: it has booted. A worker has registered and is about to wait for tasks; a steward has checked the
+    store."""
 
 
 class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
-    """Child: I cannot start, and will exit with `code`. `error`: the reason in one line. `traceback`: that of the
-    user's code; empty if there is none."""
+    """From a child: it cannot start, and exits with `code`. `error`: the reason in one line. `traceback`: the traceback
+    of the user's code; empty if there is none."""
 
     code: Annotated[int, Meta(ge=0, le=255)]
     error: str
@@ -33,9 +34,9 @@ class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
 
 
 class Beat(msgspec.Struct, frozen=True, tag="beat"):
-    """Child: my event loop turns. Sent every second, and in a drain when the last task has ended. `running`: ids of
-    running tasks (at most MOST_NAMED). `settled`: the number of tasks settled since the fork. `degraded`: why the store
-    cannot be used, or empty. `recycle_reason`: why this worker should be replaced, or empty."""
+    """From a child: its event loop runs. Sent every second, and in a drain when the last task has ended. `running`: ids
+    of running tasks (at most MOST_NAMED). `settled`: the number of tasks settled since the fork. `degraded`: why the
+    store cannot be used, or empty. `recycle_reason`: why this worker should be replaced, or empty."""
 
     running: Annotated[list[str], Meta(max_length=MOST_NAMED)] = []
     settled: Whole = 0
@@ -44,31 +45,32 @@ class Beat(msgspec.Struct, frozen=True, tag="beat"):
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
-    """Steward: the store has recorded the death that the message `Died` reported. `recovered`: how many tasks were put
-    back."""
+    """From the steward: the store has recorded the death that the message `Died` reported. `recovered`: how many tasks
+    were put back."""
 
     incarnation: str
     recovered: Whole
 
 
 class Drained(msgspec.Struct, frozen=True, tag="drained"):
-    """Worker: I am about to exit. `released`: the number of unfinished tasks that I have given back. `held`: the number
-    of tasks that I could not give back; they are recovered after my end."""
+    """From a worker: it is about to exit. `released`: the number of unfinished tasks that it has given back. `held`:
+    the number of tasks that it could not give back; a steward recovers them after its end."""
 
     released: Whole
     held: Whole = 0
 
 
 class Changed(msgspec.Struct, frozen=True, tag="changed"):
-    """Watcher: these files have changed. If they are many, `paths` names only some."""
+    """From the watcher: these files have changed. If they are many, `paths` names only some."""
 
     paths: list[str]
 
 
 class Left(msgspec.Struct, frozen=True, tag="left"):
-    """Steward of a burst (a pool that ends when its lanes are empty): the state of the queue. `left`: tasks are left in
-    the lanes of this pool. `ended`: all ended tasks so far, by state. `delayed`: number of delayed tasks; the next is
-    due in `due_in` seconds. `unserved`: number of tasks that wait for handlers that no live worker has."""
+    """From the steward of a burst, which is a pool that ends when its lanes are empty: the state of the queue. `left`:
+    True if tasks are left in the lanes of this pool. `ended`: all ended tasks so far, by state. `delayed`: number of
+    delayed tasks; the next one is due in `due_in` seconds. `unserved`: number of tasks that wait for handlers that no
+    live worker has."""
 
     left: bool
     ended: dict[str, Whole]
@@ -78,9 +80,10 @@ class Left(msgspec.Struct, frozen=True, tag="left"):
 
 
 class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
-    """Steward: this many suspects may start now in the lanes served here. Sent on change, and every second while there
-    are any. `alone`: how many of them must run while no other quarantine worker of this host runs. `quiet`: why this
-    host must claim nothing and which command ends that, in words; empty if it may claim."""
+    """From the steward: the number of suspects that may start now in the lanes of this pool. Sent when the number
+    changes, and every second while it is not 0. `alone`: how many of them must run while no other quarantine worker of
+    this host runs. `quiet`: why this host must claim nothing and which command ends that, in words; empty if it may
+    claim."""
 
     startable: Whole
     alone: Whole = 0
@@ -88,8 +91,8 @@ class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain"):
-    """Parent: claim nothing more, and finish by `deadline`. At `cancel_at`, cancel the running handlers and give their
-    tasks back."""
+    """From the parent: claim nothing more, and finish by `deadline`. At `cancel_at`, cancel the running handlers and
+    give their tasks back."""
 
     cancel_at: Real
     deadline: Real
@@ -102,11 +105,12 @@ class Born(msgspec.Struct, frozen=True, tag="born"):
 
 
 class Died(msgspec.Struct, frozen=True, tag="died"):
-    """Parent to steward: this worker incarnation is dead and reaped; repeated until acknowledged.
+    """Parent to steward: this worker incarnation is dead, and the parent has reaped its process. Repeated until
+    acknowledged.
 
-    `charged`: the death counts as a crash of its tasks (not for an operator's kill, a drain, a lost host). `ordered`:
-    an order (drain, scale, reload, recycle) caused the death, or the worker left by itself, so no task becomes a
-    suspect. `at`: when the parent saw the death, on the machine's monotonic clock; None: unknown.
+    `charged`: the death counts as a crash of its tasks. It does not after an operator's kill, a drain or the loss of
+    the host. `ordered`: an order (drain, scale, reload, recycle) caused the death, or the worker left by itself, so no
+    task becomes a suspect. `at`: when the parent saw the death, on the machine's monotonic clock; None: unknown.
     """
 
     incarnation: str
@@ -143,15 +147,16 @@ class Link(Protocol):
     """A child's end of the channel."""
 
     async def receive(self) -> FromParent | None:
-        """The next message, or None for ever once the parent is gone. For one reader at a time."""
+        """The next message. Once the parent is gone, each call returns None. Only one reader at a time may call
+        this."""
         ...
 
     def send(self, message: FromChild) -> None:
-        """Hand a message over; never waits and never fails."""
+        """Send a message. Never waits and never fails."""
         ...
 
     async def flush(self, within: float) -> None:
-        """Wait until everything is handed over, at most `within` seconds: before exiting."""
+        """Wait until all messages are handed over, at most `within` seconds. Call this before the process exits."""
         ...
 
 

@@ -34,7 +34,8 @@ class ParentLink:
         self._outbox = bytearray()
 
     async def receive(self) -> FromParent | None:
-        """The next message, or None for ever once the parent is gone. For one reader at a time."""
+        """The next message. Once the parent is gone, each call returns None. Only one reader at a time may call
+        this."""
         while True:
             while self._lines:
                 message = _read(self._lines.popleft())
@@ -44,14 +45,14 @@ class ParentLink:
                 return None
 
     def send(self, message: FromChild) -> None:
-        """Hand a message over; never waits and never fails."""
+        """Send a message. Never waits and never fails."""
         line = encode(message)
         if len(self._outbox) + len(line) <= LONGEST_OUTBOX:
             self._outbox += line
         self._push()
 
     async def flush(self, within: float) -> None:
-        """Wait until everything is handed over, at most `within` seconds: before exiting."""
+        """Wait until all messages are handed over, at most `within` seconds. Call this before the process exits."""
         with anyio.move_on_after(within):
             while self._outbox:
                 await anyio.wait_writable(self._channel)

@@ -13,8 +13,8 @@ copy, before any other callback runs. A thread of the copy that calls the loop e
 loop's epoll descriptor with the worker. So the copy replaces the descriptor by an empty one: it takes no event of the
 worker and closes nothing there.
 
-Leaving is all or nothing. No method of the user's objects is called on the way, and a copy that cannot separate itself
-ends.
+The separation is all or nothing: a copy that cannot separate itself ends. No method of the user's objects is called for
+it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def told(become_copy: Callable[[], None], loop: asyncio.AbstractEventLoop) -> Ge
 
 
 def end_copy(error: BaseException | None = None) -> NoReturn:
-    """End a copy that came back from the handler, as Python would: 0, the status of its SystemExit, or 1."""
+    """End a copy whose handler has returned, with the exit status that Python would use: 0, the status of its
+    SystemExit, or 1."""
     status = 1
     try:
         if error is None:
@@ -171,7 +172,7 @@ def _is_of_worker(handler: Any) -> bool:
 
 
 def _module_of(function: Any) -> str:
-    """The module in which this function stands; empty for anything else."""
+    """The name of the module that defines this function; empty for anything that is not a function."""
     if type(function) is not types.FunctionType:
         return ""
     around = cast("dict[str, object]", function.__globals__)
@@ -203,7 +204,8 @@ def _watch_of(loop: Any) -> int | None:
 
 
 def _end_first(loop: asyncio.AbstractEventLoop) -> None:
-    """End the copy as soon as the loop goes on, before the callbacks that are ready: they belong to the worker."""
+    """Have the copy end as soon as its loop goes on, before any callback runs, because the callbacks belong to the
+    worker."""
     ending = loop.call_soon(_end, ChildExit.BUG)
     held = gc.get_referents(loop)
     for each in (*held, *gc.get_referents(*(one for one in held if type(one) is dict))):

@@ -1,17 +1,18 @@
-"""The event loop of a worker: nothing that handlers leave in it or raise through it ends or delays the worker.
+"""The event loop of a worker: nothing that handlers leave in the loop, or raise through it, ends or delays the worker.
 
 Theory of operation. If an asyncio task or a callback raises SystemExit or KeyboardInterrupt, asyncio raises it out of
 the event loop, to end the program. In a worker the exception concerns one handler. So the worker runs the loop on, and
 everything else in the loop is unchanged. The asyncio task keeps the exception, and code that awaits the task gets it.
 The run that owns the task is notified. If nobody has read the exception at the end of the handler, the run has failed.
-A task that nobody refers to is garbage-collected before, and asyncio reports its exception.
+An asyncio task without any reference may be garbage-collected before that. Then asyncio reports its exception.
 
 The default executor of the loop (`asyncio.to_thread`) has few places, and a thread that does not end keeps its place.
 So the loop knows the calls that run in the executor, and to which run of a handler each belongs. The executor gets one
 more place for each call whose run is over. Without these places, running handlers would wait for one without end.
 
 At the end of the program asyncio cancels all asyncio tasks that are left, and waits for them and for the threads of the
-default executor. Here the handlers have ended: the wait for asyncio tasks is short, and there is none for threads.
+default executor. In a worker the handlers have ended by then. So the wait for asyncio tasks is short, and there is no
+wait for threads.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Owner(Protocol):
         the task."""
 
     def exited(self, error: BaseException) -> None:
-        """Note that an asyncio task that ended so was garbage-collected, and nobody had awaited it."""
+        """Note that an asyncio task of this run ended with SystemExit or KeyboardInterrupt and was garbage-collected,
+        and that no code had awaited it."""
 
 
 class OwnedTask(asyncio.Task[Any]):
@@ -89,7 +91,7 @@ class _Executor(ThreadPoolExecutor):
     """The default executor of a loop."""
 
     def make_room(self, left: int) -> None:
-        """Add one place for each left-behind thread, also for calls that already wait."""
+        """Add one place for each thread that a handler left behind. Calls that already wait get these places, too."""
         places = PLACES + min(left, MORE_PLACES)
         if places > self._max_workers:
             self._max_workers = places
@@ -173,7 +175,8 @@ def threads_left(loop: object, owners: Collection[int]) -> int:
 
 
 def heed_exits(loop: asyncio.AbstractEventLoop) -> None:
-    """From now on the asyncio tasks of this loop have owners, and an owner is notified if its task exits."""
+    """Give owners to the asyncio tasks of this loop from now on. An owner is notified if its task ends with SystemExit
+    or KeyboardInterrupt."""
     loop.set_task_factory(_owned)
     loop.set_exception_handler(_on_exception)
 
@@ -239,7 +242,7 @@ def _tell_owners(error: BaseException) -> None:
 
 
 def _is_of_task(error: BaseException) -> bool:
-    """True if a coroutine raised the error. Then its asyncio task holds the error, for all code that awaits the
-    task."""
+    """True if a coroutine raised the error. Then the asyncio task of this coroutine holds the error, and code that
+    awaits the task gets it."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(frame.f_code.co_flags & inspect.CO_COROUTINE for frame in frames)

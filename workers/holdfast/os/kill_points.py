@@ -1,5 +1,5 @@
-"""Points at which a process kills itself if the environment asks for it (tests do). Otherwise `reached` does
-nothing."""
+"""Kill points, for tests: at such a point a process kills itself if an environment variable asks for it. Otherwise
+`reached` does nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _take(asked: KillPoint) -> bool:
 
 
 def _pass(point: Point) -> None:
-    """Used if no kill point is asked for."""
+    """Do nothing: this stands for `reached` if no kill point is set."""
 
 
 watch = KillWatch(kill_spec.parse(environment.kill_at()))

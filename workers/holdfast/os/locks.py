@@ -20,7 +20,7 @@ LONGEST_MARK = len(MARKED) + 11  # bytes: more digits are no number of a process
 def hold(path: Path) -> int | None:
     """Lock `path` until this process ends. Returns the descriptor; None if another process holds the lock.
 
-    Everybody who can read the file could lock it, so only its owner may read it. A symbolic link is not followed.
+    Only the owner may read the file, because everybody who can read it could lock it. A symbolic link is not followed.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -33,7 +33,7 @@ def hold(path: Path) -> int | None:
 
 
 def _make_private(descriptor: int) -> None:
-    """Take away the rights that other users have on a file of this user."""
+    """Remove the rights of other users on a file that belongs to this user."""
     file = os.fstat(descriptor)
     if file.st_uid == os.geteuid() and file.st_mode & 0o077:
         os.fchmod(descriptor, 0o600)

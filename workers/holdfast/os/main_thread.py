@@ -6,7 +6,7 @@ on. The main thread carries the call out, and wakes the loop at its end.
 
 A call is stopped by an exception. `call` sends SIGURG to the main thread, which ends most waits there (a sleep, a read,
 a lock). The handler of SIGURG raises CancelledError. Only the main thread runs that handler, and `_running` is the call
-that it interrupts. After the end of a call, an order to stop that call raises nothing.
+that it interrupts. If the order to stop a call comes after its end, nothing is raised.
 
 Every call begins with the same signal handlers. A timer or a signal handler that a function leaves behind is removed,
 so that it does not interrupt the next call.

@@ -51,7 +51,7 @@ def carries(pid: int, marks: Collection[bytes]) -> bool:
 
 
 def runs(pid: int) -> bool:
-    """True if the process runs; False if it has ended, reaped or not."""
+    """True if the process runs; False if it has ended, even if nobody has reaped it yet."""
     return _state(pid)[0] not in _ENDED
 
 

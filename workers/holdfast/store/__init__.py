@@ -1,5 +1,5 @@
-"""Stores of tasks: over Redis, in memory, and over Redis with PostgreSQL beside it. The first is the base of the
-others.
+"""Stores of tasks: over Redis, in memory, and over Redis with PostgreSQL beside it. The store over Redis is the base of
+the other two.
 
 `Store` is a name for type annotations only. At run time it is `object`, because the class would import Redis's library.
 """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 async def open_store(settings: RedisSettings, database: PostgresSettings | None = None) -> AsyncGenerator[Store, None]:
     """Open a store over Redis. Its connections are made when first used, and closed at the end.
 
-    With `database` PostgreSQL keeps its tasks, too: producers and stewards pass it, workers do not need it. In a test,
-    the test's store is given instead.
+    With `database`, PostgreSQL keeps the store's tasks, too. Producers and stewards pass it; workers do not need it. In
+    a test, the test's store is returned instead.
     """
     if (standing_in := substitute(settings.queue)) is not None:
         yield standing_in
@@ -37,7 +37,7 @@ async def open_store(settings: RedisSettings, database: PostgresSettings | None 
 
 
 def make_store(settings: RedisSettings, database: PostgresSettings | None = None) -> Store:
-    """Make a store as `open_store` does; the caller ends it with `aclose`."""
+    """Make a store like `open_store` does. The caller must close it with `aclose`."""
     if database is not None:
         from holdfast.store.ledger import PostgresStore
 
@@ -60,8 +60,8 @@ _standing_in: dict[int, tuple[str, Store]] = {}  # by process, because forks hav
 
 @contextmanager
 def standing_in(store: Store, queue: str) -> Generator[None]:
-    """Give this store to all code of this process while the block runs. Raises StoreRefusedError if another store is
-    given already."""
+    """Give this store to all code of this process while the block runs. Raises StoreRefusedError inside another such
+    block."""
     if substituted():
         raise StoreRefusedError("a test broker is open already; a test can have only one: use it, or close it first")
     _standing_in[os.getpid()] = (queue, store)
@@ -77,8 +77,8 @@ def substituted() -> bool:
 
 
 def substitute(queue: str) -> Store | None:
-    """The store of the test, in place of the one of this queue; None outside of a test. Raises StoreRefusedError if the
-    test has another queue."""
+    """The store of the test, which stands in for the store of this queue. None outside of a test. Raises
+    StoreRefusedError if the test has another queue."""
     of_test, store = _standing_in.get(os.getpid(), (queue, None))
     if queue != of_test:
         raise StoreRefusedError(
@@ -95,8 +95,8 @@ def substitute(queue: str) -> Store | None:
 
 @dataclass(frozen=True, slots=True)
 class CurrentStore:
-    """The store of the worker that runs this code. `store`: the store in memory, for the worker's event loop; None: the
-    caller opens one from `settings`."""
+    """The store of the worker that runs this code. `store`: the worker's store in memory, for code in the worker's
+    event loop. None: the caller opens a store from `settings`."""
 
     settings: Settings
     store: Store | None = None

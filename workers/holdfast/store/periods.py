@@ -33,7 +33,7 @@ PARTS = 28  # a long period is read in at least so many parts: thirty days by da
 
 
 class Step(NamedTuple):
-    """The figures of all series in a part of a period, and how many seconds of the part lie in the period."""
+    """The figures of one step of a course, over all series. `seconds`: how much of the step lies in the period."""
 
     start_ms: int
     seconds: float
@@ -73,8 +73,9 @@ class Period:
 async def last_periods(
     store: Store, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
 ) -> tuple[Period, Period]:
-    """The period of this length until the end of this minute, and the period before it, with its total only. With a
-    handler or a lane, only their figures. A long period begins at a multiple of ten minutes."""
+    """The period of this length until the end of this minute, and the period before it, with its total only. With
+    `handler` or `lane`, only the figures of this handler or lane are counted. A long period begins at a multiple of ten
+    minutes."""
     whole = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
     end = -(-now_ms // MINUTE) * MINUTE
     start = (end - length_ms) // whole * whole
@@ -95,7 +96,8 @@ async def made_of_shorter(store: Store, now_ms: int, length_ms: int, start_ms: i
 
 
 def _part(length_ms: int) -> int:
-    """The length of the longest rollups that divide the period into at least PARTS parts, else a minute."""
+    """The length of the parts for a chart: the longest rollups of which at least PARTS fit into the period, else a
+    minute."""
     return max((length for length in PACKED if length_ms >= PARTS * length), default=MINUTE)
 
 
@@ -142,8 +144,8 @@ class _Sum:
 
 
 def stretches(start_ms: int, end_ms: int, longest: int) -> Iterator[tuple[int, int, int]]:
-    """The parts of a period: the length of the rollups to read, the start and the end. The middle is read by the
-    longest rollups, the edges by shorter ones. The start is a whole minute."""
+    """Divides a period into stretches. Each has the length of the rollups to read, a start and an end. The middle is
+    read by the longest rollups, the edges by shorter ones. The start is a whole minute."""
     shorter = PACKED.get(longest)
     if shorter is None:
         yield longest, start_ms, end_ms

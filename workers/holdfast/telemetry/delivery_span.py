@@ -77,7 +77,8 @@ Take = Callable[[PlannedSpan, int], None]  # arguments: a span and the time of i
 
 
 def _of_whole(method: Callable[..., None]) -> Callable[..., None]:
-    """A method that calls the method of the same name of the SDK's span, which it makes first if necessary."""
+    """Make a method that calls the method of the same name of the SDK's span. If there is no SDK's span yet, the method
+    makes it."""
 
     def call(span: FastSpan, *args: Any, **kwargs: Any) -> None:
         getattr(span.whole(), method.__name__)(*args, **kwargs)

@@ -60,7 +60,7 @@ class LogSender:
 
     @classmethod
     def towards(cls, endpoint: str, service: str, *, grpc: bool) -> LogSender:
-        """A sender to the collector at `endpoint`. `service`: the service name of this process."""
+        """Make a sender to the collector at `endpoint`. `service`: the service name of this process."""
         return cls(_grpc(endpoint) if grpc else _http(endpoint), service)
 
     def send(self, event: Mapping[str, Any]) -> None:

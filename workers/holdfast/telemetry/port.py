@@ -124,14 +124,15 @@ Server = Callable[[], "ServerAddress | None"]
 
 
 def no_server() -> None:
-    """None: the address for a store without a server."""
+    """Return None: the address of a store without a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
     """How a process makes spans. `mode`: link or parent. `baggage`: the handler gets the producer's baggage.
-    `is_global`: our provider becomes the process's global one and also sends the spans of other code; a provider that
-    is set already is used instead. `server()`: the address of the store's server, for the spans."""
+    `is_global`: Holdfast's provider becomes the global one of the process, and also sends the spans of other code. If a
+    global provider is set already, that one is used instead. `server()`: the address of the store's server, for the
+    spans."""
 
     mode: str = "link"
     baggage: bool = False
@@ -141,7 +142,7 @@ class Tracing:
 
 def open_in_worker(settings: Settings, server: Server) -> Telemetry:
     """The telemetry of a worker process, opened after the import of its handler. If the handler's module has set a
-    provider of spans, our spans go through this provider, even without an endpoint in the settings."""
+    provider of spans, Holdfast's spans go through this provider, even without an endpoint in the settings."""
     tracing = Tracing(settings.trace_mode, settings.trace_baggage, is_global=True, server=server)
     if settings.otlp_endpoint is None and _handler_traces():
         from holdfast.telemetry.providers import given

@@ -113,7 +113,7 @@ def _any_value(value: AttributeValue) -> bytes:
         case float():
             return _FLOAT + _double(value)
         case _:
-            raise TypeError(f"no usual span has an attribute of type {type(value).__name__}")
+            raise TypeError(f"a span cannot have an attribute of type {type(value).__name__}")
 
 
 def _sized(body: bytes) -> bytes:

@@ -123,8 +123,8 @@ def _parent(planned: PlannedSpan) -> Context:
 
 
 class _Chosen(IdGenerator, Sampler):
-    """The id generator and the sampler of the copied tracer: they give the next span the ids and the decision of
-    `set`."""
+    """The id generator and the sampler of the copied tracer: the next span gets the ids and the decision that were
+    passed to `set`."""
 
     _trace_id = 0
     _span_id = 0

@@ -36,7 +36,8 @@ BAGGAGE = "baggage"  # the header of W3C
 
 @cache
 def _w3c() -> W3CBaggagePropagator:
-    """The reader and writer of `baggage` headers. It is made at first use, because few tasks have baggage."""
+    """The object that reads and writes `baggage` headers. It is made when it is first used, because few tasks have
+    baggage."""
     from opentelemetry.baggage.propagation import W3CBaggagePropagator
 
     return W3CBaggagePropagator()

@@ -39,8 +39,8 @@ PROMOTED = 1000  # due delayed tasks that one call moves into their lanes
 
 @dataclass(slots=True)
 class IdleRun:
-    """Runs tasks until none can run. `deferred`: the ids of tasks that were put off because their handler ran as many
-    as it may; they are offered again."""
+    """Runs tasks until none can run. `deferred`: the ids of tasks that were put off because no place of their handler
+    was free; they are tried again."""
 
     store: StillStore
     handler: Handler
@@ -124,8 +124,8 @@ AnyHandler = Callable[..., Any] | Handlers[Any] | Provider | Handler
 
 @contextmanager
 def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None) -> Generator[MemoryBroker]:
-    """A block with a broker for one test. While the block runs, all code of this process submits to this broker, even
-    if the code names another store.
+    """A context manager that gives a broker for one test. While the block runs, all code of this process submits to
+    this broker, even if the code names another store.
 
     Without handlers tasks are kept and never run. Attempts, retries, limits and lanes come from `settings`. Raises
     HandlerError if `handlers` is no handler, and StoreRefusedError inside another such block.
@@ -190,8 +190,8 @@ class MemoryBroker:
         self.store.set_clock(round(moment.timestamp() * 1000))
 
     def submitted(self, handler: HandlerOrName | None = None, /, **parameters: object) -> list[SubmittedTask]:
-        """The submitted tasks of this handler that have at least these arguments, in order. Tasks of handlers and of
-        schedules are included. Raises TypeError for a parameter that the handler does not have."""
+        """The submitted tasks of this handler that have at least these arguments, in order. Tasks that handlers and
+        schedules submitted are included. Raises TypeError for a parameter that the handler does not have."""
         wanted = ExpectedTask.of(handler, parameters)
         return [task for task in self.store.submitted if wanted.fits(task)]
 
@@ -262,7 +262,8 @@ class MemoryBroker:
 
     @asynccontextmanager
     async def _running(self) -> AsyncGenerator[IdleRun]:
-        """A block within which tasks run in this event loop. Only one such block is open at a time; others wait."""
+        """A context manager: tasks run in this event loop while its block runs. Only one such block is open at a time;
+        others wait."""
         _check_asyncio()
         if self._handler is None:
             raise HandlerError(NO_HANDLERS)

@@ -130,7 +130,7 @@ Look = Callable[[Sequence[str]], Awaitable[None]]
 
 
 def _tell_nobody() -> None:
-    """Do nothing. This is called after a submit while no `telling` block runs."""
+    """Do nothing: the function that is called after a submit outside of a `telling` block."""
 
 
 class StillStore(MemoryStore):
@@ -175,7 +175,7 @@ class StillStore(MemoryStore):
 
     @contextmanager
     def telling(self, submitted: Callable[[], None]) -> Generator[None]:
-        """Call this function after each submission while the block runs."""
+        """A context manager: while its block runs, `tell` is called after each submission."""
         self._tell = submitted
         try:
             yield

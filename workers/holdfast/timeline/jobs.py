@@ -139,7 +139,7 @@ class JobStatus:
 
 
 def has_run(newest: Occurrence | None) -> bool:
-    """True if the job's last task decides its status."""
+    """True if the job's status depends on its last task, and not on the schedule alone."""
     return newest is not None and newest.what in _FIRES
 
 

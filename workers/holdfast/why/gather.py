@@ -66,8 +66,8 @@ async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
 
 
 def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:
-    """In words: the orders (quiet or halt) that keep every host from claiming. They are orders for all hosts, or one
-    for every host that has workers."""
+    """The orders (quiet or halt) that keep every host from claiming, in words: an order for all hosts, or orders for
+    every single host that has workers."""
     orders = [each for each in quiet if each.is_all]
     if not orders and hosts and {each.host for each in quiet}.issuperset(hosts):
         orders = [each for each in quiet if each.host in hosts]

@@ -1,9 +1,9 @@
-"""Sends to the store the parts that handlers emit: those of all tasks together, at most every 50 ms.
+"""Sends the parts that handlers emit to the store: the parts of all tasks together, at most every 50 ms.
 
-The first part after a pause is sent at once, alone. Parts that come while it is on its way, or within the next 50 ms,
-are sent together. So a handler does not wait for the store, and the store gets one command for hundreds of tokens of
-several tasks. If a task has too many unsent parts, its handler waits for room. If the store does not answer, the
-handler waits no longer: the oldest unsent parts are dropped, and readers see a gap in the positions.
+The first part after a pause is sent at once, alone. Parts that come while the first is on its way, or within the next
+50 ms, are sent together. So a handler does not wait for the store, and the store gets one command for hundreds of
+tokens of several tasks. If a task has too many unsent parts, its handler waits for room. If the store does not answer,
+the handler waits no longer: the oldest unsent parts are dropped, and readers see a gap in the positions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class UnsentParts(PartLog):
         return self.size > UNSENT_BYTES or len(self.values) > UNSENT_PARTS
 
     async def emit(self, value: bytes) -> None:
-        """Take one part; wait for room if there are too many."""
+        """Take one part to be sent. If too many parts wait, wait until some have been sent."""
         if self.is_over:
             return
         self.values.append(value)
@@ -133,7 +133,7 @@ class PartSender:
         return self.context.exchange.claim_of(delivery)
 
     def of(self, delivery: Delivery) -> UnsentParts:
-        """Begin to collect the parts of a delivery, at its first part."""
+        """Begin to collect the parts of a delivery. This is called when its handler emits the first part."""
         unsent = UnsentParts(self, delivery, self.claim_of(delivery), is_over=self._is_closed)
         self._open.append(unsent)
         return unsent
@@ -158,7 +158,8 @@ class PartSender:
             self._close()
 
     def _take(self) -> list[tuple[UnsentParts, EmittedBatch]]:
-        """The parts for one command. Tasks whose parts found no room in it come first the next time."""
+        """The parts for one command to the store. Tasks whose parts found no room in the command come first the next
+        time."""
         taken, size = list[tuple[UnsentParts, EmittedBatch]](), 0
         for unsent in list(self._open):
             if unsent.values and size < SENT_AT_ONCE:
@@ -180,7 +181,7 @@ class PartSender:
                 unsent.gone()
 
     async def _emit(self, batches: list[EmittedBatch]) -> list[EmitVerdict]:
-        """Send parts. A full store takes none; then they are dropped, and the handler gets no error."""
+        """Send parts. If the store has no memory left, the parts are dropped, and the handler gets no error."""
         try:
             return await self.context.store.emit(batches)
         except StoreFullError as error:
@@ -205,8 +206,8 @@ KEPT_WITHIN = 5.0  # seconds that a stopped handler waits for the store to recor
 
 @dataclass(frozen=True, slots=True)
 class StoredSteps(StepLog):
-    """Records steps in the store. `lose` is called if another worker owns the task: it stops the handler if it still
-    runs under the given claim."""
+    """Records steps in the store. `lose` is called if another worker owns the task. It stops the handler, if the
+    handler still runs under the given claim."""
 
     context: WorkerContext
     delivery: Delivery

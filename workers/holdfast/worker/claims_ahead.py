@@ -6,15 +6,16 @@ Rule 2. Tasks begin in the order of their claims. Another turn of a task that ru
 first turn, whose end must not count for the second one.
 
 Rule 3. Tasks wait only where the wait is short: behind no task that takes longer than LONG, and behind no task of a
-schedule, whose next fire comes before what was claimed next.
+CONTINUE schedule, because the next fire of the schedule has to begin before tasks claimed later.
 
-Rule 4. A worker claims nothing ahead if it drains, is quiet or apart (a suspect runs alone in it), or if its lease has
-ended. After the end of its lease it begins nothing.
+Rule 4. A worker claims nothing ahead if it drains, is quiet, runs a suspect alone, or if its lease has ended. After the
+end of its lease it begins nothing.
 
 Theory of operation. With short tasks a worker would mostly wait for answers of the store. So it claims up to 100 ms of
 work ahead: `TaskDurations` computes the number of tasks. The store gives tasks ahead only from lanes without a limit or
-a rate. A worker that finds its lane empty asks the others to give their waiting tasks back (`claims_ahead.lua`). Places
-that become free in one turn of the event loop are filled together in the next turn: this costs less than one by one.
+a rate. A worker that finds its lane empty asks the other workers to give back the tasks that wait in them
+(`claims_ahead.lua`). Places that become free in one turn of the event loop are filled together in the next turn: this
+costs less than one by one.
 
 Warning. A worker that dies holds claims that it never began. Its page of begun tasks shows which these are, and
 recovery charges only tasks that had begun.
@@ -58,7 +59,8 @@ class ClaimsAhead:
     def take(self, deliveries: Sequence[Delivery], *, wanted: bool = True) -> None:
         """Begin these deliveries as far as there are places; the others wait, or go back. Another turn of a running
         task does not wait here, because the end of the first turn would count for it. `wanted`: False if this worker
-        had asked for no tasks, and an earlier request under the same number, behind a bell, has claimed these."""
+        asked for no tasks, but an earlier request under the same number, which waited behind a bell, has claimed these
+        tasks."""
         self.runner.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
         if waiting:

@@ -59,8 +59,9 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class StoreRetries:
-    """The repeated calls of one worker. `degraded`: why the store cannot be used now; empty if all calls succeed.
-    `is_cut`: a connection has ended since the last pull, so the store may have been replaced or set back."""
+    """Repeats one worker's calls of the store until they succeed. `degraded`: why the store cannot be used now; empty
+    if all calls succeed. `is_cut`: a connection has ended since the last pull, so the store may have been replaced or
+    set back."""
 
     is_cut: bool = False
 
@@ -72,8 +73,8 @@ class StoreRetries:
 
     async def call(self, what: str, operation: Callable[[], Awaitable[T]]) -> T:
         """Call `operation` until it succeeds, however long that takes; returns its answer. `what` names the call in
-        logs. Every StoreError is retried. Even a refusal (changed rights, a full disk) can be mended at the store, and
-        the worker must not lose a result because of it."""
+        logs. Every StoreError is retried. Somebody can mend the reason of a refusal, too (changed rights, a full disk),
+        and the worker must not lose a result because of it."""
 
         try:
             return await operation()

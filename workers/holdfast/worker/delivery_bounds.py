@@ -2,8 +2,8 @@
 
 A worker cannot choose which tasks it claims. So it may hold more tasks of a handler than may run at once. A few of them
 wait here for the next place, so that no place stays empty. They take slots that other tasks could use, so they may take
-at most a quarter of all slots. The rest is deferred: a deferred task is given back uncharged. It is due again about
-when a place becomes free for it, at most LONGEST later.
+at most a quarter of all slots. The other tasks are deferred: the worker gives them back, and no attempt is counted. A
+deferred task is due again about when a place becomes free for it, after LONGEST at the latest.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class HandlerLimits:
 
     @asynccontextmanager
     async def enter(self, limit: HandlerLimit) -> AsyncGenerator[None, None]:
-        """Wait for a place of this handler and take it. If the handler is full, ask `may_wait` first."""
+        """Wait for a place of this handler and take it. If no place is free, call `may_wait` first, which says if this
+        task may wait."""
         self._waiting += 1
         waiting = True
         try:

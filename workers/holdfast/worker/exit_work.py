@@ -58,8 +58,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 
 def do_exit_work(status: int, seconds: float) -> None:
-    """Flush files, run the exit functions, close files. After `seconds` (LEAST at least) the process ends with
-    `status`, even if they still run."""
+    """Flush files, run the exit functions, close files. After `seconds` (at least LEAST) the process ends with
+    `status`, even if exit functions still run."""
     over = threading.Event()
     with suppress(RuntimeError):  # if no thread can be started, the parent bounds the time
         threading.Thread(target=_end_late, args=(over, status, max(LEAST, seconds)), daemon=True).start()
@@ -78,7 +78,7 @@ def seconds_for(left: float, hang_timeout: float) -> float:
 
 
 def flush_files() -> None:
-    """Flush all open files of this process, those on a disk first, because the reader of a pipe may not read."""
+    """Flush all open files of this process. Files on a disk come first, because a pipe without a reader would block."""
     for file in sorted(_open_files(), key=_may_wait):
         with suppress(BaseException):  # a file that cannot be written does not hinder the others
             file.flush()
@@ -141,7 +141,7 @@ class _Order:
         self.files = sorted(self._innermost_first, key=lambda file: self._waits[id(file)])
 
     def _visit(self, file: Any) -> bool:
-        """True if this file, or what is inside of it, may wait for a reader."""
+        """True if this file, or a file inside of it, may block because nobody reads it."""
         if id(file) not in self._waits:
             self._waits[id(file)] = False  # ends a cycle of files
             inside = [self._visit(each) for each in list(self._inside(file))]

@@ -80,7 +80,7 @@ class Recycler:
             self._begun.set()
 
     def task_ended(self) -> None:
-        """Count a task, and look at the memory."""
+        """Count a task that has ended, and measure the memory."""
         limits, use = self.state.limits, self.state.use
         if limits.tasks is None and limits.memory is None:
             self.state.use = replace(use, done=use.done + 1)

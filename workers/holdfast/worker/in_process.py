@@ -28,8 +28,9 @@ GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
 
 @dataclass(slots=True)
 class InProcessWorker:
-    """A worker in this process. `drained` is set when it claims and settles no more; it has given back `released`
-    unfinished tasks. `over` is set when the worker has ended, threads included, with the status `code`."""
+    """A worker in this process. `drained` is set when the worker has drained: it claims and settles no more.
+    `released`: the number of unfinished tasks that it has given back. `over` is set when the worker has ended, threads
+    included, with the status `code`."""
 
     context: WorkerContext
     link: InProcessLink = field(default_factory=InProcessLink)
@@ -43,7 +44,7 @@ class InProcessWorker:
         return self.context.incarnation
 
     def set_ready(self, ready: bool) -> None:
-        """Set whether tasks can begin now. While False, the worker claims none."""
+        """Tell the worker if tasks can begin now. While they cannot, it claims none."""
         self.context.state.is_ready = ready
         if ready:
             self.context.seek()
@@ -87,9 +88,10 @@ async def open_worker(
     """A worker that serves while the block runs, or until it is drained. At the end of the block it drains for
     `drain_timeout` of the settings.
 
-    `beside`: other loops that run with the worker. `ready`: the worker claims from the beginning; if False, after
-    `set_ready`. `on_verdict` is called with the store's answer to each settlement. `halt`: see WorkerSpec. If the block
-    raises, the worker ends at once and gives back its tasks. The end waits for a thread that does not stop.
+    `beside`: coroutine functions that run as long as the worker runs. `ready`: True if the worker claims tasks from the
+    beginning; False if it waits for `set_ready`. `on_verdict` is called with the store's answer to each settlement.
+    `halt`: see WorkerSpec. If the block raises, the worker ends at once and gives back its tasks. The end waits for a
+    thread that does not stop.
     """
     spec = WorkerSpec(uuid4().hex, slot, settings, halt=halt)
     worker = InProcessWorker(WorkerContext(spec, store, on_verdict))

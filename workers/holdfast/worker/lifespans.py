@@ -31,8 +31,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Lifespans:
-    """The lifespans of one worker. `values`: the yielded values, by type. `failure`: the reason why one cannot be
-    opened. `on_loss` is called if a lifespan ends before `close`."""
+    """The lifespans of one worker. `values`: the yielded values, by type. `failure`: the reason why a lifespan cannot
+    be opened. `on_loss` is called if a lifespan ends before `close`."""
 
     lifespans: Sequence[Lifespan]
     on_loss: Callable[[], None]
@@ -45,7 +45,7 @@ class Lifespans:
     _ended: anyio.Event = field(default_factory=anyio.Event)
 
     async def opened(self, seconds: float) -> None:
-        """Wait until all are open, or one has failed. A lifespan that is not open in time has failed."""
+        """Wait until all lifespans are open, or one has failed. A lifespan that is not open in time has failed."""
         with anyio.move_on_after(seconds):
             await self._opened.wait()
         if not self._opened.is_set():
@@ -116,7 +116,9 @@ class _Opened:
             words = f"{self._lifespan.what} failed before its yield: {summary(error)}"
             raise HandlerError(words, user_traceback(error)) from error
         if value is _NOTHING_MORE:
-            raise HandlerError(f"{self._lifespan.what} ended without a yield: it yields once, when all is open")
+            raise HandlerError(
+                f"{self._lifespan.what} ended without a yield: a lifespan must yield once, when its value is open"
+            )
         return value
 
     async def __aexit__(

@@ -31,8 +31,8 @@ def hold_lock(spec: WorkerSpec) -> None:
 
 
 def open_page(spec: WorkerSpec) -> BegunTasks:
-    """The page of a worker that holds its lock. It has room for running tasks, and for ended tasks that are not
-    reported yet."""
+    """Open the page on which a worker notes its begun tasks; the worker must hold its lock. It has room for running
+    tasks, and for ended tasks that are not reported yet."""
     path = _path(spec).with_suffix(begun_page.SUFFIX)
     return BegunTasks(locks.create_mapped(path, begun_page.blank(2 * (spec.capacity + MOST), boot_id())))
 

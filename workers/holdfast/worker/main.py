@@ -52,8 +52,8 @@ def prepare(settings: Settings, handler: Handler) -> None:
 
 
 def of_worker(settings: Settings) -> tuple[Handler, Store]:
-    """The handler and the store of a worker. They are those of the process that forked the worker, or new ones. The
-    caller must close the store with `aclose`. Raises HandlerError."""
+    """The handler and the store of a worker. Both come from the process that forked the worker, if it has made them;
+    otherwise they are made now. The caller must close the store with `aclose`. Raises HandlerError."""
     if _prepared is not None and _prepared[0] is settings:
         return _prepared[1:]
     return handler_of(settings), make_store(settings.redis)

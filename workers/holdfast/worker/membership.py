@@ -1,7 +1,7 @@
 """This worker's membership in the store: it registers, renews its lease, and publishes what its application defines.
 
 A worker registers its incarnation before it is ready, and again whenever the store has lost the incarnation. If the
-store calls the incarnation dead, it has given the tasks to other workers. Then this worker is fenced, and ends.
+store has declared the incarnation dead, it has given the tasks to other workers. Then this worker is fenced, and ends.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ NEXT_STEP = 0.01  # seconds: many stale entries must not delay other clients
 
 
 async def tend(store: Store, lanes: Sequence[str]) -> None:
-    """Tend these lanes once. This takes one call of the store, or several if there is much to do."""
+    """Tend these lanes once: put back what is missing in them, and let due tasks begin. This takes one call of the
+    store, or several if there is much to do."""
     rest = lanes
     while rest:
         tended = await store.tend(rest)
@@ -127,7 +128,7 @@ class LeaseRenewal:
             state.renewal_wanted = False
 
     async def tend_lanes(self) -> None:
-        """Tend the lanes that this worker serves, while no steward vouches for it; never returns."""
+        """While no steward vouches for this worker, tend the lanes that it serves; never returns."""
         context, state = self.context, self.context.state
         while True:
             await anyio.sleep(TEND_EVERY)

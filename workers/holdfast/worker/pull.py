@@ -4,13 +4,14 @@
 - `HintListener` waits in BLPOP: on this worker's own hints always, and on the bells of its lanes while it can take
   work. Hints and bells carry no data. A lost bell delays a task until the next poll, a lost hint until the next
   renewal.
-- If a worker of a pool holds nothing, and its last pull found nothing, its next pull waits at the store behind the
-  bell. A task that comes to an idle queue then costs one round trip less.
+- If a worker holds nothing, and its last pull found nothing, it sends its next pull together with the wait for a
+  bell. The store runs this pull when the bell rings: the pull waits behind the bell. A task that comes to an idle queue
+  then costs one round trip less.
 
 A pull behind the bell can go wrong in these ways:
 
-- The worker may claim nothing any more. It closes the connection, and asks under the same number for nothing: tasks
-  that were claimed meanwhile go back.
+- The worker may claim nothing any more. It closes the connection, and sends a request for no tasks under the same
+  number. Tasks that were claimed in the meantime go back.
 - The host becomes quiet. The worker asks at once, and the waiting pull claims nothing any more.
 - The worker does not run when the bell rings. Its claim goes back: see `holdfast/core/begun_page.py`.
 - The answer does not come, because the connection has died unnoticed. The next renewal reports that the store has run
@@ -232,7 +233,7 @@ class HintListener:
             self._heed(hint)
 
     async def wake(self) -> None:
-        """End a wait for hints alone as soon as bells are useful; never returns.
+        """If the worker waits for hints only, end this wait as soon as bells are useful; never returns.
 
         The hint that ends the wait may be lost. The worker sends another one only after the next answer.
         """
@@ -262,16 +263,17 @@ class HintListener:
                 await state.changed.until(lambda: exchange.waiting is None)
 
     def poll_timeout(self) -> float:
-        """Seconds that a wait for bells may last: as set, or by whether a steward vouches for this worker. While the
-        store does not answer, waits are short, so that the worker soon sees it answer again."""
+        """Seconds that a wait for bells may last: the setting `redis_poll_timeout`, else a default, which is longer
+        while a steward vouches for this worker. While the store does not answer, waits are short, so that the worker
+        soon sees it answer again."""
         context = self.context
         default = VOUCHED_POLL if context.state.is_vouched_for else LONE_POLL
         poll = context.spec.settings.redis_poll_timeout or default
         return min(poll, LONE_POLL) if context.retries.degraded else poll
 
     async def _await_slots(self) -> None:
-        """Wait 2 ms for a free slot before waiting for hints alone, because a slot that becomes free would have to end
-        that wait."""
+        """Wait 2 ms for a free slot before waiting for hints only. Otherwise a slot that becomes free at once would
+        have to end the wait for hints."""
         with anyio.move_on_after(SETTLE_DELAY):
             await self.context.state.changed.until(self.context.heeds_bells)
 
@@ -336,11 +338,11 @@ class HintListener:
 
 @dataclass
 class ContinuedSchedules:
-    """Fires CONTINUE schedules as soon as the worker has settled a task of theirs.
+    """Fires a CONTINUE schedule as soon as this worker has settled its task.
 
-    A steward would fire them, too, but perhaps after this worker has claimed again. Then two CONTINUE jobs would
-    alternate, whatever the weights of their lanes. The steward fires schedules that this worker cannot fire. `timeout`:
-    how many seconds firing may delay the worker's next claim. `spans` makes a span for each fire.
+    A steward would fire the schedule, too, but perhaps after this worker has claimed another task. Then two CONTINUE
+    schedules would alternate, whatever the weights of their lanes. The steward fires schedules that this worker cannot
+    fire. `timeout`: how many seconds firing may delay the worker's next claim. `spans` makes a span for each fire.
     """
 
     context: WorkerContext

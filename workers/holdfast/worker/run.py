@@ -1,7 +1,7 @@
 """The way of a delivery through this worker: `start`, the call of its handler, its end. Read it from top to bottom.
 
 1. `start` makes the task and an asyncio task, which runs `_deliver`.
-2. If the handler is a coroutine that nothing bounds, and the delivery has all its messages, the coroutine is called at
+2. If the handler is a coroutine without limits, and the delivery has all its messages, the coroutine is called at
    once (`run_unbounded`). A delivery with a timeout, a limit, a thread, parents, an earlier turn or more messages to
    wait for takes all steps (`_run_within_limit`). The outcome does not depend on the way, and in both ways a cancel is
    delivered again and again until the handler obeys it.
@@ -102,8 +102,8 @@ class TaskRunner:
             await self.tasks.watch()
 
     def _become_copy(self) -> None:
-        """Called in a process forked by a handler: there the end of the delivery ends the process. The tasks and their
-        unsent parts belong to the worker."""
+        """Prepare a process that a handler has forked. The process ends when its delivery ends. All tasks and their
+        unsent parts stay with the worker."""
         self.task_log = LogOfCopy("")
         for running in self._running.values():
             become_copy(running.task)
@@ -133,8 +133,8 @@ class TaskRunner:
         return StoredSteps(self.context, delivery, lambda claim: self.tasks.stop(delivery.task_id, claim, "lost"))
 
     async def _deliver(self, delivery: Delivery, running: RunningTask, unbounded: HandlerFunction | None) -> None:
-        """Run the delivery and end it. Whatever is raised here, `_end` is called. If it cannot be, `RunningTasks` ends
-        the worker, or finds that the end is missing."""
+        """Run the delivery and end it. `_end` is called whatever is raised here. If `_end` cannot be called,
+        `RunningTasks` ends the worker, or finds the delivery without an end."""
         outcome: Outcome | Deferred | None = None
         try:
             try:

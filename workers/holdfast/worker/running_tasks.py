@@ -37,11 +37,11 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class RunningTask:
-    """A delivery that runs. `earlier`: another turn of the same task, which was stopped; this one begins after its end.
-    `ended`: set if a later turn waits for this one. `runner` is kept here because the event loop keeps no task alive.
-    `begun_at` and `called_at` (when its handler was called; 0: not yet) are by the clock of the lease. `stopped_by`:
-    cancel, pause, drain, lost, another-turn, fenced or over; empty if nothing has stopped it. `waits`: it waits for a
-    place of its handler. `span`: its span, if there are traces."""
+    """A delivery that runs. `earlier`: another turn of the same task, which was stopped; this delivery begins when that
+    turn has ended. `ended`: set if a later turn waits for this one. `runner`: its asyncio task, kept here because an
+    event loop does not keep its tasks alive. `begun_at` and `called_at` (when its handler was called; 0: not yet) are
+    by the clock of the lease. `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty if nothing
+    has stopped it. `waits`: it waits for a place of its handler. `span`: its span, if there are traces."""
 
     task: Task
     scope: anyio.CancelScope
@@ -88,7 +88,8 @@ class RunningTasks:
     _failure: asyncio.Future[None] = field(init=False)
 
     async def watch(self) -> None:
-        """Raise the error of a delivery that cannot end; when cancelled, stop the handlers and wait for their end."""
+        """Wait for a delivery that cannot end, and raise its error. When cancelled, stop the handlers and wait for
+        their end."""
         loop = asyncio.get_running_loop()
         self._failure = loop.create_future()
         try:
@@ -119,7 +120,7 @@ class RunningTasks:
 
     @property
     def first_begun_at(self) -> float | None:
-        """When the longest running task began, by the clock of the lease; None if none runs."""
+        """The time at which the longest running task began, by the clock of the lease; None if none runs."""
         first = next(iter(self.by_id.values()), None)
         return None if first is None else first.begun_at
 
@@ -158,8 +159,8 @@ class RunningTasks:
             self._failure.set_exception(_as_failure(bug))
 
     def _end_abandoned(self) -> None:
-        """End deliveries whose asyncio task is over without their end. If a handler cancels all asyncio tasks, one that
-        is cancelled before its first step runs no line of its own."""
+        """End deliveries whose asyncio task is over without their end. Example: a handler cancels all asyncio tasks of
+        the process, and one of them has not run its first line yet."""
         for task_id, running in list(self.by_id.items()):
             if (earlier := running.earlier) and earlier.ended and earlier.runner and earlier.runner.done():
                 earlier.ended.set()
@@ -176,16 +177,16 @@ class RunningTasks:
                 self.fail(running, task_id, bug)
 
     def _heed_threads_left(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Ask for a successor while there still are places for threads, because left-behind threads do not give their
-        places back."""
+        """Ask the parent for a successor while some places for threads are free: threads that tasks left behind never
+        free theirs."""
         left = threads_left(loop, {id(each.task.notes) for each in self.by_id.values()})
         if left >= MOST_LEFT:
             self.recycler.ask(f"{counted(left, 'thread')} that tasks have left behind")
 
 
 def _as_failure(bug: BaseException) -> Exception:
-    """The error itself, or a RuntimeError in its place if a future cannot take it or the event loop would treat it as
-    an order."""
+    """The error, in a form that a future can hold. A RuntimeError replaces an error that a future refuses, or that
+    would stop the event loop."""
     if is_error(bug, Exception) and not is_error(bug, StopIteration):
         return cast("Exception", bug)
     return RuntimeError(f"a delivery ended with {shown(bug)}")

@@ -1,4 +1,4 @@
-"""The state of one worker: what it holds, and what decides how much more it may claim.
+"""The state of one worker: the tasks that it holds, and the facts that decide how many more it may claim.
 
 The parts of a worker read and change the state; `changed` wakes parts that wait. Decisions are functions of the state.
 """
@@ -83,7 +83,7 @@ class WorkerState:
     changed: Changes = field(default_factory=Changes)
 
     def want_pull(self) -> None:
-        """Have the worker ask the store soon, because a task has ended, or may be claimed. Tasks that end in the same
+        """Have the worker ask the store soon, because a task has ended or can be claimed. Tasks that end in the same
         turn of the loop are reported together."""
         if not self.pull_wanted:
             self.pull_wanted = True

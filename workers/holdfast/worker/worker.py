@@ -88,7 +88,7 @@ ASK_EVERY = 0.5  # seconds: no bell is rung for suspects
 
 
 async def idle_limit_reached(context: WorkerContext) -> None:
-    """Ask for suspects again and again; returns when none has come for too long."""
+    """Ask the store for suspects again and again. Returns when none has come for too long."""
     idle_since = time.monotonic()
     while time.monotonic() - idle_since < LIMIT:
         await anyio.sleep(ASK_EVERY)
@@ -117,7 +117,7 @@ def admission(raw: bytes, max_bytes: int) -> Admission:
 
 
 async def serve_inbox(context: WorkerContext) -> None:
-    """Admit the entries that pulls put into the inbox; never returns."""
+    """Read the large entries in this worker's inbox and admit them to the queue; never returns."""
     state, store, incarnation = context.state, context.store, context.incarnation
     while True:
         await state.changed.until(lambda: state.inbox_waits)
@@ -138,9 +138,9 @@ LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach store and 
 
 
 class QueueWorker:
-    """One worker. `group` is the task group in which every part runs; its owner cancels it at the end. `own_process`:
-    this process belongs to the worker, signals included, and the worker may end it. Otherwise other code shares the
-    process."""
+    """One worker. `group` is the task group in which every part runs; the owner of the group cancels it at the end.
+    `own_process`: this process belongs to the worker, signals included, and the worker may end it. Otherwise other code
+    shares the process."""
 
     def __init__(
         self,
@@ -248,8 +248,8 @@ class QueueWorker:
             listening.cancel_scope.cancel()
 
     async def _leave(self) -> None:
-        """Leave the queue. This worker may have taken a bell at the last moment; then its last pull makes the store
-        ring for other workers."""
+        """Tell the store that this worker leaves. If the worker took a bell at the last moment, its last pull makes the
+        store ring for other workers."""
         if not self._context.fenced.is_set():
             with anyio.move_on_after(LAST_MESSAGES_TIMEOUT):
                 await self._puller.pull_now()
@@ -267,8 +267,8 @@ class QueueWorker:
         return seconds_for(left, self._context.spec.settings.hang_timeout)
 
     def _end(self, status: ChildExit, seconds: float) -> None:
-        """Drain within `seconds`, without an order of the parent. The first status that is not OK becomes the exit
-        status."""
+        """Drain within `seconds`, without an order of the parent. If several calls name a `status` that is not OK, the
+        first becomes the exit status."""
         self._exit = self._exit or status
         now = time.monotonic()
         self._drain.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))

@@ -1,4 +1,5 @@
-"""Bells wake workers for producers that push and do not ring: the steward waits for an entry in each lane and rings.
+"""Rings bells, which wake workers, for producers that push to a lane and do not ring: the steward waits for an entry in
+each lane, and rings.
 
 While a lane is empty, the duty blocks in `peek`. For an entry of another program, the duty rings at once. Holdfast's
 producers ring themselves. For their entries the duty rings only if entries are still there 30 ms later, because a bell
@@ -71,7 +72,7 @@ LOOKED_AT_ONCE = 500  # lanes in one call, which takes one or two milliseconds o
 
 
 def bells(store: Store, lanes: Sequence[str]) -> Iterator[Duty]:
-    """The duties that ring bells for these lanes."""
+    """Make the duties that ring the bells of these lanes."""
     for lane in lanes[:MOST_PEEKS]:
         yield Bell(store, lane).duty()
     if lanes[MOST_PEEKS:]:
@@ -79,7 +80,7 @@ def bells(store: Store, lanes: Sequence[str]) -> Iterator[Duty]:
 
 
 def rings(store: Store, lanes: Sequence[str]) -> Duty:
-    """One duty for all these lanes: it rings for each lane that holds an entry."""
+    """Make one duty for all these lanes: it rings the bell of each lane that holds an entry."""
 
     async def run_once() -> float:
         for first in range(0, len(lanes), LOOKED_AT_ONCE):

@@ -1,6 +1,7 @@
-"""Duties about halts: one ends `work` and `dispatch` at the first halt after their start, one logs marks of this host.
+"""Duties about quiet and halted hosts. One ends `supervisor work` and `dispatch` at the first halt after their start.
+One logs the marks of this host.
 
-A supervised pool does not run the halt watch: the pool stays and waits for the end of the halt.
+A supervisor with a pool does not run the first duty: the pool stays, and waits for the end of the halt.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ HALT_EVERY = 0.5  # seconds
 
 
 def halt_watch(store: Store, scope: HaltScope, end: Callable[[str], None]) -> Duty:
-    """The duty that calls `end` once, at the first halt of `scope`, with the line to print."""
+    """Make the duty that calls `end` once, at the first halt of `scope`, with the line to print."""
 
     async def run_once() -> float:
         if await store.last_halt(scope.host) <= scope.seen:
@@ -39,8 +40,8 @@ def _words(marks: Sequence[Quiet], host: str) -> str:
 
 
 def host_marks(store: Store, scope: HaltScope, say: Callable[[str], None]) -> Duty:
-    """The duty that calls `say` with one line for each mark of this host. The line says since when the mark holds, who
-    set it, and which command removes it."""
+    """Make the duty that calls `say` with one line for each quiet or halt mark of this host. The line says since when
+    the mark holds, who set it, and which command removes it."""
 
     async def run_once() -> float:
         await say_host_marks(store, scope, say)

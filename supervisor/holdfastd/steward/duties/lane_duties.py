@@ -102,8 +102,8 @@ def lane_depths(store: Store) -> Duty:
 
 
 def lane_tending(store: Store, lanes: Sequence[str]) -> Duty:
-    """The duty that tends lanes. Workers take entries only when slots are free, and an order must not wait for a free
-    slot."""
+    """Make the duty that tends lanes: it carries out orders (cancel, pause, resume) near both ends, and removes stale
+    entries. Workers take entries only when slots are free, and an order must not wait for this."""
 
     async def run_once() -> float:
         await tend(store, lanes)

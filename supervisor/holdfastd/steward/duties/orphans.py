@@ -59,7 +59,8 @@ _log = structlog.get_logger("holdfast.steward")
 
 @dataclass(slots=True)
 class Orphans:
-    """The duty. `foreign`: incarnations with a lock file that are certainly not workers of this parent."""
+    """The duty that recovers dead workers of this host. `foreign`: incarnations with a lock file that are certainly not
+    workers of this parent."""
 
     store: Store
     roster: WorkerRoster
@@ -115,7 +116,8 @@ class Orphans:
         self.recovered(incarnation, count, CAUSE)
 
     async def _is_over(self, incarnation: str, left: Collection[int]) -> bool:
-        """True once no process holds the lock and no process of `left` runs; False if that takes over END_WITHIN."""
+        """Wait until no process holds the lock and no process of `left` runs. Returns False if this takes longer than
+        END_WITHIN."""
         for _ in range(LOOKS):
             if self.locks.is_free(incarnation) and not any(map(processes.runs, left)):
                 return True

@@ -29,8 +29,8 @@ def schedule_fires(
     scope: HaltScope | None = None,
     spans: FireSpans | None = None,
 ) -> Duty:
-    """The duty that fires schedules. `scan_interval`: the longest wait in seconds, in case an alarm is lost. During the
-    halts of `scope` the duty makes no fires; stewards of other hosts make them."""
+    """Make the duty that fires schedules. `scan_interval`: the longest wait in seconds, in case an alarm is lost.
+    During the halts of `scope` the duty makes no fires; stewards of other hosts make them."""
     firing = ScheduleFirer(store, queue, max_bytes, scope=scope, spans=spans)
     wait_for_fires = punctual(store.wait_fires)
 
@@ -59,8 +59,9 @@ _log = structlog.get_logger("holdfast.steward")
 
 @dataclass(slots=True)
 class UndeclaredSchedules:
-    """The duty. `found`: undeclared schedules that the present check has found. `since`: when the duty first saw each
-    schedule of the last check (by `clock`). `named`: the schedules that are logged already."""
+    """The duty that finds schedules that no code declares any more. `found`: undeclared schedules that the present
+    check has found. `since`: when the duty first saw each schedule of the last check (by `clock`). `named`: the
+    schedules that are logged already."""
 
     store: Store
     clock: Callable[[], float] = time.monotonic

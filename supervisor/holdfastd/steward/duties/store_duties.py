@@ -262,7 +262,8 @@ def preflight_duty(store: Store, lanes: Sequence[str]) -> Duty:
 
 
 async def preflight(store: Store, settings: Settings) -> BootFailed | None:
-    """Wait a limited time until the store is fit. Returns None if it is, else the error that ends the service."""
+    """Wait for a limited time until the store can be used. Returns None if it can, else the error that ends the
+    service."""
     trouble = f"Redis at {settings.redis.masked_url} does not answer"
     # The embedded store may have to load a long append-only file, and the parent watches its process.
     within = settings.boot_timeout * EMBEDDED_TIMEOUT_SHARE if settings.embedded else REMOTE_TIMEOUT

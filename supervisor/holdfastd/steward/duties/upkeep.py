@@ -1,4 +1,5 @@
-"""Upkeep of the queue: promotion, counts of batches, unserved tasks, retention, rollups, suspects, the time file.
+"""Small duties that keep the queue in order: due tasks, counts of batches, unserved tasks, old tasks, rollups,
+suspects, the time file.
 
 The steward tells the parent how many suspects wait: when the number changes, and every second while it is not 0. The
 parent forks quarantine workers for these suspects.
@@ -69,7 +70,8 @@ UNSERVED_EVERY = 1.0  # seconds
 
 
 def unserved_tasks(store: Store, timeout: float) -> Duty:
-    """The duty that makes them dead letters. `timeout`: the seconds that a task waits for its handler."""
+    """Make the duty that turns unserved tasks into dead letters: no worker has their handler. `timeout`: the seconds
+    that a task waits for a worker with its handler."""
 
     async def run_once() -> float:
         if ended := await store.unserved(round(timeout * 1000), UNSERVED_AT_ONCE):
@@ -87,8 +89,8 @@ NEXT_BATCH = 0.02  # seconds: a backlog of old tasks must not delay other client
 
 
 def retention(store: Store, keep: float, watch: ClockWatch) -> Duty:
-    """The duty that deletes old tasks. `keep`: seconds for which ended tasks are kept. While `watch` does not trust the
-    store's clock, the duty deletes nothing."""
+    """Make the duty that deletes old tasks. `keep`: seconds for which ended tasks are kept. While `watch` does not
+    trust the store's clock, the duty deletes nothing."""
 
     async def run_once() -> float:
         if not await watch.ages_hold():
@@ -192,7 +194,7 @@ BURST_EVERY = 0.2  # seconds: a finished burst should end soon
 
 
 def burst_progress(store: Store, lanes: Sequence[str], tell: Callable[[Left], None]) -> Duty:
-    """The duty that counts the tasks left in these lanes and reports them with `tell`."""
+    """Make the duty that counts the tasks left in these lanes and reports them with `tell`."""
 
     async def run_once() -> float:
         left, due_in, unserved = await store.left(lanes)
@@ -212,7 +214,7 @@ AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
 
 
 def time_file(store: Store, path: Path) -> Duty:
-    """The duty that writes the file. A reader never sees half a number."""
+    """Make the duty that writes the time of the last scan to a file. A reader never sees half a number."""
 
     async def run_once() -> float:
         now = await store.clock_ms()

@@ -99,7 +99,8 @@ CAUSE = "lease"
 
 @dataclass(frozen=True, slots=True)
 class ExpiredLeases:
-    """The duty. A worker counts as alive until it was silent for the lease and the grace (lease_grace) together."""
+    """The duty that recovers workers whose lease has expired. A worker counts as alive until it was silent for the
+    lease and the grace (lease_grace) together."""
 
     store: Store
     watch: ClockWatch
@@ -134,7 +135,8 @@ ROUNDS_PER_LEASE = 3
 
 
 def lease_renewal(store: Store, roster: WorkerRoster, lease: float, wall: Callable[[], float] = time.time) -> Duty:
-    """The duty that renews leases. `lease`: seconds; `wall`: this host's time of day in Unix seconds."""
+    """Make the duty that renews the leases of living workers. `lease`: seconds; `wall`: this host's time of day in Unix
+    seconds."""
 
     async def run_once() -> float:
         if roster.living:

@@ -1,5 +1,5 @@
-"""MetricsReader reads the metrics for an export: those of this host, and those of the queue if this steward reports
-them."""
+"""MetricsReader reads the metrics for an export: the metrics of this host, and the metrics of the queue if this steward
+is the one that reports them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PoolHost:
         self._processes = BoundedNames()
 
     async def read(self) -> Readings:
-        """The readings of the pool. If the supervisor does not answer, they say nothing about its processes."""
+        """The readings of the pool. If the supervisor does not answer, the readings lack its processes."""
         readings, status = Readings(), await self._status()
         readings.set(table.SUPERVISOR_INFO, 1, status.version if status else installed())
         if status is not None:

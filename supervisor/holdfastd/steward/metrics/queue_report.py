@@ -192,7 +192,8 @@ class Reporter:
         return self._clock() < self._held_until
 
     async def ask(self) -> bool:
-        """Ask for the lease, at each scrape. True if this steward reports the queue now."""
+        """Ask the store for the duty to report the queue; called at each scrape. Returns True if this steward has the
+        duty now."""
         self._wanted_until = self._clock() + SCRAPED_WITHIN
         self._scraped.set()
         if not self.has_duty:
@@ -217,7 +218,7 @@ class Reporter:
             await self._scraped.wait()
 
     async def leave(self) -> None:
-        """Let another steward take over at once."""
+        """Give up the duty, so that another steward can take it over at once."""
         with anyio.move_on_after(GIVE_UP_WITHIN, shield=True):
             await self._give_up()
 

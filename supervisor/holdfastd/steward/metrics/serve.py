@@ -73,7 +73,7 @@ class MetricsAnswer:
 
 
 def read_request(head: bytes) -> HttpRequest | MetricsAnswer:
-    """The request in these bytes. If they are no request that is served here, the answer that says so."""
+    """The request in these bytes. If this server cannot serve such a request, the answer that says so."""
     first, *headers = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):

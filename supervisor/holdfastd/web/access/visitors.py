@@ -193,7 +193,9 @@ class Visitors:
             self.proxy.see_through(scope, headers)
             return await self._through_proxy(scope, headers)
         if not self.proxy.may_connect(scope):
-            raise RequestRefusedError(403, "logins would be sent in clear: connect to the proxy in front")
+            raise RequestRefusedError(
+                403, "this address has no TLS, so a login could be read on its way: connect to the proxy in front of it"
+            )
         if headers.get("authorization"):
             return await self._of_header(scope, headers)
         if scope["path"].startswith(OPEN):
@@ -250,11 +252,11 @@ class Visitors:
             if account := self.accounts.of_proxy(name):
                 return self.sessions.through_proxy(account)
             raise RequestRefusedError(
-                403, f"user {name} has no role here: the users file or --web-proxy-role gives one"
+                403, f"user {name} has no role: give the user a role in the users file or by --web-proxy-role"
             )
         visitor = await self._of_header(scope, headers)
         if visitor is None and not scope["path"].startswith(OPEN):
-            raise RequestRefusedError(401, "the proxy names no user, and the request has no token")
+            raise RequestRefusedError(401, "the proxy names no user in its header, and the request has no token")
         return visitor
 
     async def _of_header(self, scope: Scope, headers: Headers) -> Visitor | None:

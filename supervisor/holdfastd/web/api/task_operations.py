@@ -167,7 +167,7 @@ VerbName = Annotated[str, Meta(description="The change.", extra_json_schema={"en
 async def count_for_bulk_change(call: ApiCall, verb: VerbName, query: TaskSearch) -> BulkCount:
     """Count the tasks that a change of many tasks would change. A long count comes in several answers."""
     if verb not in set(BulkVerb):
-        raise NotFoundError(f"no verb {verb[:50]!r} for many tasks: one of {', '.join(BulkVerb)} is expected")
+        raise NotFoundError(f"verb {verb[:50]!r} cannot change many tasks: one of {', '.join(BulkVerb)} is expected")
     count = await counted_meanwhile(call.request, asked_change(BulkVerb(verb), query), query.before)
     return {"found": count.found, "searched": count.searched, "of": count.of, "cursor": count.cursor}
 
@@ -176,7 +176,7 @@ async def get_bulk_change(call: ApiCall, change_id: many_tasks.ChangeId) -> task
     """Show the progress of a change of many tasks."""
     change = await call.store.bulk_change(change_id)
     if change is None:
-        raise NotFoundError(f"no change of many tasks {change_id[:50]!r}; the last {KEPT} are kept")
+        raise NotFoundError(f"no change of many tasks has the id {change_id[:50]!r}; the last {KEPT} changes are kept")
     return _document(call, change, await call.store.clock_ms())
 
 

@@ -208,7 +208,7 @@ async def change_chosen(request: Request) -> Response:
         act, asked.change = ACTS[verb], ACTS[verb].name
         fields, refused = form.allowed(act), list[str]()
         if not 1 <= len(ids) <= MOST:
-            raise HTTPException(400, f"{counted(len(ids), 'task')} chosen: choose 1 to {MOST}")
+            raise HTTPException(400, f"{counted(len(ids), 'task')} are chosen: choose 1 to {MOST}")
         asked.change = ""  # from here on, each task is a change of its own
     for task_id in ids:
         try:

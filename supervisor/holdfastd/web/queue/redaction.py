@@ -296,7 +296,8 @@ def _without_hidden(edited: str, original: Any) -> str:
     for remark in (HIDDEN, TOO_DEEP):
         if edited.count(remark) > str(original).count(remark):
             raise ValueError(
-                f"the changed value contains a hidden one ({remark}): write the value itself, or leave it as it was"
+                f"a changed field still contains {remark}, which stands for a hidden value: write the whole new value, "
+                "or leave the field unchanged"
             )
     return edited
 
@@ -351,7 +352,7 @@ def _document(text: str) -> Any:
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("an object has the same name twice")
     return found
 
 

@@ -1,8 +1,8 @@
 """Cadences: pure arithmetic over moments, which are milliseconds since 1970.
 
 `read` turns a user's text into a cadence. `following` names the first moment strictly after another. `stored` and
-`restored` write a cadence for the store and read it back. `words` says it in English. Nothing here reads a clock. All
-searches are bounded, and `read` refuses a cadence that never comes due.
+`restored` write a cadence for the store and read it back. `words` describes a cadence in English. Nothing here reads a
+clock. All searches are bounded, and `read` refuses a cadence that never comes due.
 """
 
 from holdfast.core.cadence.cron import Cron, cron

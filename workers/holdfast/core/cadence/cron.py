@@ -2,8 +2,8 @@
 
 Each field is read here before cronsim sees it. Terms that cronsim would misread are respelled. Forms of other programs
 that Holdfast does not accept are refused, with the form to write instead. When the clock is put forward or back,
-Holdfast does the same as Debian's cron. An expression with fixed hours runs once; if its time is skipped, right after
-the gap. An expression for every hour or minute follows the clock.
+Holdfast does the same as Debian's cron. An expression with fixed hours comes due once a day: if the clock skips its
+time, right after the gap. An expression for every hour or minute follows the clock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT",
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One field of a cron expression. `allowed`: its values, for errors. `names` stand for the values from `low` on."""
+    """One field of a cron expression. `allowed`: its values, for errors. `names`: the words for the values, the first
+    one for `low`."""
 
     name: str
     low: int
@@ -226,7 +227,7 @@ def _term(field: _Field, term: str) -> str:
         raise _RefusedError(_instead(field, term))
     first, last, step = match.groups()
     if step is not None and int(step) == 0:
-        raise _RefusedError("a step is at least 1: write /1 for each")
+        raise _RefusedError("a step must be at least 1: write /1 for every value")
     if first == "*" and last is None:
         return term
     begin = field.value(first)
@@ -280,7 +281,7 @@ def _instead(field: _Field, term: str) -> str:
     if field.is_day and (day := _DAY_IN_STEPS.fullmatch(term)) and (day[1][0] == "L") == (field is _DAY):
         return f"one day has no steps: write {day[1]}"
     if field is _DAY and (before := re.fullmatch(r"L-(\d\d?)", term, re.ASCII)) and int(before[1]) <= 30:
-        return f"the same as a rule (rrule): FREQ=MONTHLY;BYMONTHDAY=-{int(before[1]) + 1} with BYHOUR and BYMINUTE"
+        return f"write a rule (rrule) instead: FREQ=MONTHLY;BYMONTHDAY=-{int(before[1]) + 1} with BYHOUR and BYMINUTE"
     if field is _DAY and (near := re.fullmatch(r"(\d\d?)W", term, re.ASCII)):
         return _nearest_weekday(int(near[1]))
     return ""
@@ -288,9 +289,9 @@ def _instead(field: _Field, term: str) -> str:
 
 def _nearest_weekday(day: int) -> str:
     if day == 1:
-        return f"the same as a rule (rrule): FREQ=MONTHLY;{_WORKDAYS};BYSETPOS=1 with BYHOUR and BYMINUTE"
+        return f"write a rule (rrule) instead: FREQ=MONTHLY;{_WORKDAYS};BYSETPOS=1 with BYHOUR and BYMINUTE"
     if not 2 <= day <= 27:
         return ""
     days = (f"{day};{_WORKDAYS}", f"{day - 1};BYDAY=FR", f"{day + 1};BYDAY=MO")
     lines = ", ".join(f"RRULE:FREQ=MONTHLY;BYMONTHDAY={one}" for one in days)
-    return f"the same as a rule (rrule) of three lines: {lines}, each with BYHOUR and BYMINUTE"
+    return f"write a rule (rrule) of three lines instead: {lines}, each with BYHOUR and BYMINUTE"

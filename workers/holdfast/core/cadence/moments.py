@@ -1,6 +1,6 @@
-"""Moments and zones: milliseconds since 1970 on one side, local times on the other.
+"""Converts moments (milliseconds since 1970) to local times of a time zone, and back.
 
-Below them the cadences that need no calendar: a fixed interval, one moment, one run after the other.
+This module also has the cadences that need no calendar: a fixed interval, one moment, and one run after the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LATEST = 253_402_214_400_000  # 9999-12-31: datetime ends there, and with it eve
 
 @cache
 def zone(name: str) -> ZoneInfo:
-    """A time zone by its IANA name; InvalidScheduleError for any other."""
+    """A time zone by its IANA name. Raises InvalidScheduleError if the name is unknown."""
     try:
         if name in OF_A_HOST:
             raise ValueError(name)
@@ -49,7 +49,7 @@ def moment_of(when: datetime) -> int:
 
 
 def exists(wall: datetime, name: str) -> bool:
-    """True if a local time exists on the zone's clock: the skipped hour in spring does not."""
+    """True if a local time exists on the zone's clock. False for a time in the hour that the clock skips in spring."""
     there = wall.replace(tzinfo=zone(name), fold=0)
     return there.astimezone(UTC).astimezone(zone(name)).replace(tzinfo=None) == wall
 
@@ -172,8 +172,8 @@ def _length(value: float | str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Once, at this moment. A past moment is due at once, and counts as late. For `NOW`, it is the moment at which the
-    text was read."""
+    """Once, at this moment. A past moment is due at once, and counts as late. For the text `NOW`, this is the moment at
+    which `NOW` was read."""
 
     moment: int
 

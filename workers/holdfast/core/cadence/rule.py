@@ -1,8 +1,8 @@
 """Recurrence rules of RFC 5545: a DTSTART that is frozen when the rule is read, RRULEs, RDATEs and EXDATEs.
 
-Rules run on the clock of their zone. By section 3.3.10, a local time in the skipped hour is left out and not counted. A
-time that comes twice counts the first time. HOURLY, MINUTELY and SECONDLY without any BY part count elapsed time
-instead, so that no hour is lost or doubled.
+Rules run on the clock of their zone. By section 3.3.10, a local time in the skipped hour is left out and not counted.
+Of a local time that comes twice, only the first counts. HOURLY, MINUTELY and SECONDLY without any BY part count elapsed
+time instead, so that no hour is lost or doubled.
 """
 
 from __future__ import annotations
@@ -266,22 +266,24 @@ def _accepted(rule: Recurrence, text: str) -> Recurrence:
     for name, of in _ONLY_OF.items():
         if name in parts and rule.frequency not in of:
             raise InvalidScheduleError(
-                f"rule {text!r}: {name} is not for FREQ={rule.frequency}, but for {', '.join(of)}{_instead(name, rule)}"
+                f"rule {text!r}: {name} needs FREQ={' or '.join(of)}, not {rule.frequency}{_instead(name, rule)}"
             )
     which = [int(number) for number in re.findall(r"[+-]?\d+", parts.get("BYDAY", ""))]
     if which and rule.frequency not in ("YEARLY", "MONTHLY"):
-        raise InvalidScheduleError(f"rule {text!r}: a number in BYDAY, such as 2MO, is only for FREQ=MONTHLY or YEARLY")
+        raise InvalidScheduleError(f"rule {text!r}: a number in BYDAY, such as 2MO, needs FREQ=MONTHLY or YEARLY")
     if which and "BYWEEKNO" in parts:
-        raise InvalidScheduleError(f"rule {text!r}: with BYWEEKNO, BYDAY takes days without a number: MO, not 2MO")
+        raise InvalidScheduleError(f"rule {text!r}: with BYWEEKNO, BYDAY takes weekdays without a number: MO, not 2MO")
     most = 53 if rule.frequency == "YEARLY" and "BYMONTH" not in parts else 5
     if not all(1 <= abs(number) <= most for number in which):
         raise InvalidScheduleError(
-            f"rule {text!r}: BYDAY is {parts['BYDAY']!r}: in front of a day, 1 to {most} and -1 to -{most} are allowed"
+            f"rule {text!r}: BYDAY is {parts['BYDAY']!r}: a number before a day must be 1 to {most} or -1 to -{most}"
         )
     if not _has_such_a_day(parts):
         raise InvalidScheduleError(f"rule {text!r} never fires: none of these months has such a day")
     if "BYSETPOS" in parts and set(parts) <= {"BYSETPOS", "WKST"}:
-        raise InvalidScheduleError(f"rule {text!r}: BYSETPOS chooses among the times of another BY part; give one")
+        raise InvalidScheduleError(
+            f"rule {text!r}: BYSETPOS chooses among the times of another BY part: add such a part"
+        )
     return rule
 
 
@@ -329,7 +331,8 @@ class RecurrenceRule:
         return found
 
     def _end_of_gap(self, moment: int) -> int | None:
-        """The last moment that the same EXDATE takes out as `moment`; None if no EXDATE takes it out."""
+        """The last moment of the gap that an EXDATE makes at `moment`: `moment` itself, or the end of its day if the
+        EXDATE excludes the whole day. None if no EXDATE excludes `moment`."""
         place = bisect_left(self.without, moment)
         if place < len(self.without) and self.without[place] == moment:
             return moment
@@ -402,7 +405,7 @@ def _parted(line: str) -> tuple[str, dict[str, str], str]:
     parameters, name = dict(pairs), match[1].upper()
     if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (name == "RRULE" and parameters):
         raise InvalidScheduleError(
-            f"rule line {line[:200]!r}: dates may have one TZID and one VALUE parameter, RRULE none"
+            f"rule line {line[:200]!r}: a line of dates may have one TZID and one VALUE parameter, an RRULE has none"
         )
     if parameters.get("VALUE", "DATE").upper() not in ("DATE", "DATE-TIME"):
         raise InvalidScheduleError(

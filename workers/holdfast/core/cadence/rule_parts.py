@@ -1,8 +1,9 @@
 """The days that a rule names, and the years, months and weeks in which it counts.
 
 Missing parts are taken from DTSTART before dateutil sees the rule (RFC 5545, 3.3.10). dateutil always starts at the
-beginning of a period. Two things are done here instead. dateutil counts numbers of weeks wrongly around New Year. In a
-BYDAY with and without numbers (`MO,2TU`) it wants days that satisfy both.
+beginning of a period. This module does two things itself. It finds the weeks of BYWEEKNO, because dateutil counts weeks
+wrongly around New Year. It splits a BYDAY that has days with and without a number (`MO,2TU`), because dateutil would
+want days that satisfy both.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Periods:
     """The years, months or weeks of a rule, each with a number. From the period of DTSTART on, every `interval`th
     counts.
 
-    `week_begins` is the first day of a week, 0 for Monday. `of_weeks`: a year is made of whole weeks, those of
-    BYWEEKNO.
+    `week_begins` is the first day of a week, 0 for Monday. `of_weeks`: a year consists of whole weeks, because the rule
+    has BYWEEKNO.
     """
 
     frequency: str
@@ -94,8 +95,8 @@ def days(within: Periods, parts: Parts, start: datetime, first: datetime, end: d
 
 
 def each_day(interval: int, parts: Parts, origin: datetime, first: datetime, end: datetime) -> Iterator[datetime]:
-    """The days from `first` to `end` that the date parts allow, of every `interval`th day from `origin` on; all are
-    midnights."""
+    """Every `interval`th day from `origin` on, if it lies between `first` and `end` and the date parts allow it. All
+    are midnights."""
     dates = _dates(parts)
     if {name for name, _ in dates} <= {"WKST"}:
         late = -(first - origin).days % interval
@@ -211,7 +212,7 @@ class Clock:
         )
 
     def _stretches(self) -> Iterator[tuple[int, int]]:
-        """The ranges of the wanted steps, and an upper bound of their number."""
+        """The ranges of the wanted steps, and an upper bound for the number of these steps."""
         if self.step >= 60:
             return ((hour * 3600 // self.step, 3600 // self.step) for hour in sorted(self.hours))
         every = product(sorted(self.hours), sorted(self.minutes))

@@ -75,7 +75,8 @@ def _check_beginning(path: Path, line: str) -> None:
             raise _refusal(line, f"{str(path)!a} names {word!a} as its interpreter, but there is no such program")
     elif not beginning.startswith(_ELF) and b"\0" not in beginning:
         raise _refusal(
-            line, f"{str(path)!a} is a text, and its first line names no interpreter: begin it with #!/bin/sh, say"
+            line,
+            f"{str(path)!a} is a text file whose first line names no interpreter: begin it as in #!/bin/sh",
         )
 
 

@@ -58,7 +58,8 @@ def exit_outcome(status: int, output: bytes, last_line: str, tail: str, max_byte
 
 
 def exit_value(output: bytes) -> Any:
-    """The output as the return value of a Python handler: JSON if all of it is JSON, else text; None if empty."""
+    """The command's output, in place of the return value of a Python handler: the JSON value if all of it is JSON, else
+    the text; None if it is empty."""
     try:
         return _decode(output)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -197,6 +198,7 @@ def _keep_checkpoint(task: Task, output: bytes) -> None:
 
 
 def _marks(environment: Mapping[str, str]) -> list[bytes]:
-    """NAME=value of the environment that only processes of this run have: a worker runs a task only once at a time."""
+    """The `NAME=value` entries of the environment that only processes of this run have. They are unique, because a
+    worker runs a task only once at a time."""
     carried = [name for name in (names.INCARNATION, names.TASK_ID) if name in environment]
     return [os.fsencode(f"{name}={environment[name]}") for name in carried]

@@ -58,7 +58,7 @@ TAIL_BYTES = 4096  # at the end of standard error, which are kept with a failure
 
 
 class CommandResult:
-    """Collects standard output. If it exceeds `most` bytes, it is dropped, and `on_excess` is called once."""
+    """Collects standard output. If the output exceeds `most` bytes, it is dropped, and `on_excess` is called once."""
 
     def __init__(self, most: int, on_excess: Callable[[], None]) -> None:
         self._most = most
@@ -127,7 +127,8 @@ def _text(raw: bytes | bytearray) -> str:
 
 
 def _escaped(marks: Collection[bytes]) -> set[int]:
-    """Escaped processes of the command. `marks`: NAME=value that their environment has."""
+    """The command's processes that have escaped into other sessions. `marks`: the `NAME=value` entries by which they
+    are recognised."""
     adopted = processes.children(os.getppid())
     return processes.with_descendants(pid for pid in adopted if _is_foreign(pid) and processes.carries(pid, marks))
 

@@ -1,8 +1,8 @@
 """PostgreSQL storage: the ledger of a queue.
 
 Claims are decided in Redis alone. PostgreSQL keeps accepted tasks and their outcomes: a producer writes to it first,
-and the steward copies every transition into it. A Redis that has lost its data is rebuilt from it. Where the two differ
-about a task that Redis knows, the later state counts.
+and the steward copies every transition into it. A Redis that has lost its data is rebuilt from it. If Redis and
+PostgreSQL differ about a task that Redis has, the later state counts.
 """
 
 from __future__ import annotations

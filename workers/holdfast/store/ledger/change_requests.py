@@ -1,7 +1,7 @@
 """Change requests: an operation on a schedule, on lanes or on hosts, with its arguments.
 
-A change is accepted when PostgreSQL has it. It is then given to Redis, and its row is deleted when the ledger has read
-its effect. The changes of one setting are carried out in their order.
+A change is accepted when PostgreSQL has it. Then it is given to Redis. Its row in PostgreSQL is deleted when the ledger
+has seen the effect of the change in Redis. Changes of the same setting are carried out in the order of acceptance.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ FROM holdfast_requests WHERE queue = $1 AND task_id = ANY($2) AND id < $3 AND id
 
 
 async def lock_order(sql: Any, queue: str, names: Collection[str]) -> None:
-    """Lock these tasks or settings: until this transaction ends nobody else draws a number for them."""
+    """Lock these tasks or settings. Until this transaction ends, no other transaction gives a number to a request for
+    them."""
     single = sorted(set(names)) if len(names) <= SINGLE_LOCKS else []
     await sql.execute(_LOCK, queue, single, not single)
 
@@ -53,9 +54,11 @@ async def lock_order(sql: Any, queue: str, names: Collection[str]) -> None:
 async def wait_order(
     database: Database, queue: str, names: Sequence[str], request: int, ours: Collection[int] = ()
 ) -> bool:
-    """Wait until earlier requests for these names have been given to Redis. `ours` are given together with this one.
+    """Wait until earlier requests for these names have been given to Redis. `ours`: requests that are given together
+    with this one.
 
-    False if one waits too long for its producer: then a steward gives it, and this request after it.
+    Returns False if the producer of an earlier request takes too long. Then a steward gives the earlier request to
+    Redis, and this request after it.
     """
     while True:
         async with database.transaction() as sql:
@@ -90,7 +93,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class EnteredRequest:
-    """An accepted request. `blocked`: earlier requests for the same task or setting wait and come first."""
+    """An accepted request. `blocked`: earlier requests for the same task or setting still wait, and come first."""
 
     request: int
     blocked: bool
@@ -104,7 +107,8 @@ def setting_of(operation: str, args: Sequence[Value]) -> str:
 
 
 async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequence[Value]) -> EnteredRequest:
-    """Accept a change. It is not entered twice if it equals the last one that waits."""
+    """Accept a change. If the last waiting change of the setting is equal, that one is returned, and no second one is
+    entered."""
     await lock_order(sql, queue, [setting])
     content = _pack((operation, args))
     waiting = await sql.fetch(_WAIT, queue, setting)
@@ -114,11 +118,12 @@ async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequen
 
 
 async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) -> list[Change]:
-    """The oldest changes that wait to be given. `of`: the first letters of their settings' names."""
+    """The oldest changes that still have to be given to Redis. `of`: the prefix of their settings' names."""
     rows = await sql.fetch(_WAITING, queue, of, older_than, limit)
     return [Change(row["id"], row["task_id"], *_change(row["content"])) for row in rows]
 
 
 async def carried_out(sql: Any, queue: str) -> None:
-    """Delete the changes that were given, once all of Redis, and so their effects, has been read."""
+    """Delete the changes that were given to Redis. Call this when everything in Redis has been read, and so the effects
+    of these changes, too."""
     await sql.execute(_CARRIED_OUT, queue)

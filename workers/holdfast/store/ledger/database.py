@@ -18,7 +18,7 @@ from holdfast_config.store_settings import PostgresSettings
 
 @cache
 def asyncpg() -> Any:
-    """The package asyncpg, which is untyped; MissingPackageError says what to install."""
+    """The package asyncpg, which has no types. Raises MissingPackageError, which says what to install."""
     try:
         return import_module("asyncpg")
     except ImportError as error:
@@ -39,7 +39,8 @@ UPGRADE = "run `supervisor db upgrade`"
 
 @contextmanager
 def explained(url: str) -> Generator[None, None, None]:
-    """Raise PostgreSQL's errors as Holdfast's; `url` has no password."""
+    """A block that raises PostgreSQL's errors as Holdfast's errors. `url`: the address in error texts, without the
+    password."""
     try:
         yield
     except asyncpg().PostgresError as error:
@@ -54,7 +55,7 @@ def _meaning(error: Exception, url: str) -> StoreError:
     if state.startswith(_PASSING):
         return LedgerUnavailableError(f"PostgreSQL at {url} cannot serve now: {text}")
     if state.startswith(_NO_TABLES):
-        return StoreRefusedError(f"PostgreSQL at {url} does not have our tables ({text}): {UPGRADE}")
+        return StoreRefusedError(f"PostgreSQL at {url} does not have Holdfast's tables ({text}): {UPGRADE}")
     if state == "3D000":
         return StoreRefusedError(f"PostgreSQL at {url}: {text}; create it, then {UPGRADE}")
     if state.startswith(_REFUSING):
@@ -69,7 +70,7 @@ _SESSION = {"application_name": "holdfast", "idle_in_transaction_session_timeout
 
 class Database:
     """The connections of this process to one database. `transaction` gives a connection whose work is committed or
-    rolled back as a whole. Raises only Holdfast's errors."""
+    rolled back as a whole. All methods raise only Holdfast's errors."""
 
     def __init__(self, settings: PostgresSettings) -> None:
         self._settings = settings
@@ -102,7 +103,7 @@ class Database:
         return self._pool
 
     async def aclose(self) -> None:
-        """End the connections; errors of a server that is gone are ignored."""
+        """Close the connections. Errors are ignored if the server is gone."""
         if self._pool is None:
             return
         pool, self._pool = self._pool, None

@@ -1,4 +1,5 @@
-"""Gives Redis the requests that their producers could not give, in the order in which they were accepted."""
+"""Gives Redis the requests that producers wrote to PostgreSQL and could not give themselves, in the order of
+acceptance."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ _log = structlog.get_logger("holdfast.ledger")
 
 
 async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
-    """Give the oldest requests; True if there may be more. A request that Redis cannot take now waits on."""
+    """Give the oldest requests to Redis. Returns True if there may be more. A request that Redis cannot take now stays
+    for a later call."""
     waiting, more = await requests.waiting(sql, queue, PRODUCER_TIMEOUT, LIMIT)
     for verb, group in groupby(waiting, lambda one: one.verb):
         some = list(group)
@@ -46,8 +48,9 @@ async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
 
 
 async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
-    """Give tasks and messages. A request that the ledger knows to be done is not given again: a Redis that has lost it
-    would take it as new. Its producer was told that it is accepted, so if Redis cannot take it, a record stays."""
+    """Give tasks and messages to Redis. A request is left out if the ledger knows that it is done: a Redis that has
+    lost it would take it as new. The producer of each was told that it is accepted. So if Redis cannot take it, a
+    record says so."""
     await requests.drop(sql, [one.request for one in some if one.known])
     open_ones = [one for one in some if not one.known and not one.ended]
     batch = [one.submission for one in open_ones if one.submission]
@@ -60,7 +63,7 @@ async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, s
 
 
 async def _waiting_parents(sql: Any, queue: str, some: list[Waiting]) -> set[str]:
-    """The parents of these tasks whose own submissions still wait, because Redis has failed at them."""
+    """Those parents of these tasks that are not in Redis yet, because an earlier try to give them to Redis failed."""
     parents = {parent for one in some for parent in _after(one)}
     return await requests.still_waiting(sql, queue, parents, [one.request for one in some]) if parents else set()
 
@@ -72,8 +75,9 @@ def _after(one: Waiting) -> tuple[str, ...]:
 async def _give_promised(
     sql: Any, redis: RedisLedger, epoch: str, some: list[Waiting], verb: str, put_off: set[str]
 ) -> bool:
-    """Give these in one call. If Redis fails because keys of one are damaged, give each by itself. A task whose parent
-    is in `put_off` is put off as well: Redis does not know the parent yet, and would reject the task.
+    """Give these requests to Redis in one call. If the call fails because keys of one task are damaged, give each by
+    itself. A task whose parent is in `put_off` is put off as well, because Redis does not have the parent yet and would
+    reject the task.
     """
     some = [one for one in some if not await _is_put_off(sql, one, put_off)]
     batch = [(one.submission, True) for one in some if one.submission]
@@ -100,7 +104,7 @@ async def _give_promised(
 
 
 async def put_back_parents(sql: Any, queue: str, redis: RedisLedger, epoch: str, batch: Sequence[Submission]) -> None:
-    """Put ended tasks back into Redis that are parents of tasks in this list."""
+    """Put the parents of these tasks back into Redis, if the ledger knows that they have ended."""
     parents = {parent for one in batch if one.options for parent in one.options.after}
     async for ended in tasks.ended_of(sql, queue, parents):
         await redis.restore(epoch, ended)
@@ -129,8 +133,9 @@ async def _give_asks(sql: Any, _: str, redis: RedisLedger, epoch: str, some: lis
 async def give_changes(
     sql: Any, queue: str, redis: RedisLedger, epoch: str, of: str = "", min_age: float = 0.0
 ) -> None:
-    """Carry out the waiting changes of settings whose names begin with `of`. Changes of the last `min_age` seconds are
-    left to their producers. Call this when all events were read: then a change that was carried out no longer waits.
+    """Carry out the waiting changes of settings whose names begin with `of`. Changes that are younger than `min_age`
+    seconds are left to their producers. Call this when all events of Redis were read: then no change that Redis has
+    carried out is left here.
     """
     while some := await change_requests.waiting(sql, queue, of, min_age, LIMIT):
         for one in some:
@@ -146,18 +151,19 @@ async def _give_change(sql: Any, redis: RedisLedger, epoch: str, one: change_req
         _log.warning("Redis refused a change from PostgreSQL", setting=one.setting, reason=str(error))
         return await requests.drop(sql, [one.request])
     if answer is None:
-        raise StoreUnavailableError("the ledger no longer follows this Redis")
+        raise StoreUnavailableError("PostgreSQL no longer follows this Redis")
     return await requests.given(sql, [one.request])
 
 
 async def _put_off(sql: Any, one: Waiting, reason: str) -> None:
-    """Put off a request at which Redis fails: it is given again later, and others do not wait for it."""
+    """Put off a request that Redis cannot carry out now. It is given again later, and other requests do not wait for
+    it."""
     _log.warning("Redis fails at a request from PostgreSQL: it is sent again later", task=one.task_id, reason=reason)
     await requests.put_off(sql, one.request)
 
 
 async def _is_put_off(sql: Any, one: Waiting, put_off: set[str]) -> bool:
-    """Put off a task whose parent was put off; returns True if so."""
+    """Put off the task if one of its parents was put off. Returns True if the task was put off."""
     parent = next((parent for parent in _after(one) if parent in put_off), None)
     if parent is None:
         return False

@@ -1,7 +1,8 @@
 """The table of kept settings: schedules, and limits and pauses of lanes and hosts, as they were read from Redis.
 
-A setting is read together with all events up to that moment. So a schedule never counts a fire whose task the ledger
-does not know. A setting may be older than the tasks: a fire whose task is known is not made again.
+A setting is read together with all events up to that moment. So a schedule never counts a fire whose task is missing in
+the ledger. A setting may be older than the tasks: then the schedule does not make a fire again whose task is in the
+ledger.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _TRIM = "DELETE FROM holdfast_facts WHERE queue = $1 AND removed AND NOT unread 
 
 
 async def note(sql: Any, queue: str, named: Mapping[str, int]) -> None:
-    """Mark these settings as changed, each with the last request that was carried out on it (0: none)."""
+    """Mark these settings as changed in Redis and not read yet. The value of each is the number of the last request
+    that was carried out on it (0: none)."""
     if named:
         await sql.execute(_NOTE, queue, list(named), list(named.values()))
 
@@ -52,9 +54,9 @@ async def unread(sql: Any, queue: str, limit: int) -> list[str]:
 
 
 async def keep(sql: Any, queue: str, settings: Sequence[KeptSetting], seen_ms: int) -> None:
-    """Write these settings as they are, and delete the requests whose effect they show.
+    """Write these settings as they are in Redis now, and delete the requests whose effect they show.
 
-    `seen_ms`: the moment of the last event that Redis knew then.
+    `seen_ms`: the moment of the last event in Redis when the settings were read.
     """
     names = [setting.name for setting in settings]
     await sql.execute(
@@ -69,7 +71,7 @@ async def keep(sql: Any, queue: str, settings: Sequence[KeptSetting], seen_ms: i
 
 
 async def before_tasks(sql: Any, queue: str, since_ms: int) -> list[KeptSetting]:
-    """The settings of lanes and hosts and the queue's webhook, if they were seen since then."""
+    """The settings of lanes and hosts and the queue's webhook, if they were read at `since_ms` or later."""
     return await _page(sql, queue, since_ms, before=True, cursor="", limit=len(BEFORE_TASKS))
 
 
@@ -79,23 +81,25 @@ async def after_tasks(sql: Any, queue: str, since_ms: int, cursor: str, limit: i
 
 
 async def lost(sql: Any, queue: str, *, only_events: bool) -> None:
-    """Note that Redis has lost data. `only_events`: it has lost nothing but events, so a setting that is missing there
-    was removed."""
+    """Note that Redis has lost data. `only_events`: only events are lost. Then a setting that is missing in Redis was
+    removed by somebody."""
     await sql.execute(_LOST, queue, only_events)
 
 
 async def doubt(sql: Any, queue: str) -> None:
-    """Begin to read everything that Redis knows: settings that it does not have were removed."""
+    """Mark all settings as doubtful, because everything in Redis is read from now on. A setting that is not found there
+    was removed."""
     await sql.execute(_DOUBT, queue)
 
 
 async def all_read(sql: Any, queue: str, now_ms: int) -> None:
-    """Note that all of Redis was read: settings still in doubt do not exist there."""
+    """Note that everything in Redis was read. Settings that are still doubtful do not exist there, and count as
+    removed."""
     await sql.execute(_GONE, queue, now_ms)
 
 
 async def trim(sql: Any, queue: str, before_ms: int) -> None:
-    """Delete settings that were removed before that moment."""
+    """Delete settings that were removed before `before_ms`."""
     await sql.execute(_TRIM, queue, before_ms)
 
 

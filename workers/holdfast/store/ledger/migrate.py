@@ -1,7 +1,7 @@
-"""Migrates the tables: the version that is there, the version that is needed, and the steps between.
+"""Migrates the tables of PostgreSQL from the version that is there to the version that this code needs.
 
-`start` never changes tables: a service's user may lack the right, and hosts with the earlier version would fail.
-`supervisor db upgrade` does it, one process at a time under an advisory lock.
+`supervisor start` never changes tables: its user may lack the right, and hosts that still run the earlier version would
+fail. `supervisor db upgrade` changes them; an advisory lock lets only one process do so at a time.
 """
 
 from __future__ import annotations
@@ -57,14 +57,16 @@ async def version(database: Database) -> int:
 
 
 async def check(database: Database, needed: int = 0) -> None:
-    """Raises StoreRefusedError unless the tables have this version (0: the one that this code needs)."""
+    """Raise StoreRefusedError unless the tables have this version (0: the version that this code needs)."""
     found, needed = await version(database), needed or newest()
     where = f"PostgreSQL at {database.url}"
     if found < needed:
-        problem = f"has tables of version {found}" if found else "does not have our tables"
-        raise StoreRefusedError(f"{where} {problem}, this version needs {needed}: {UPGRADE}")
+        problem = f"has tables of version {found}" if found else "does not have Holdfast's tables"
+        raise StoreRefusedError(f"{where} {problem}, but this Holdfast needs version {needed}: {UPGRADE}")
     if found > needed:
-        raise StoreRefusedError(f"{where} has tables of version {found}, this version knows {needed}: upgrade it")
+        raise StoreRefusedError(
+            f"{where} has tables of version {found}, but this Holdfast knows only {needed}: upgrade Holdfast"
+        )
 
 
 async def upgrade(
@@ -72,9 +74,9 @@ async def upgrade(
     on_step: Callable[[int, int], object] = lambda done, of: None,
     known: Sequence[Migration] = (),
 ) -> tuple[Migration, ...]:
-    """Run the missing migrations, all or none; returns those that were run. A second process waits and finds none left.
-    `on_step(done, total)` is called before each migration and after the last. `known` replaces the migrations of this
-    code."""
+    """Run the missing migrations, all or none; returns those that were run. A second process waits, and then finds no
+    migration left to run. `on_step(done, total)` is called before each migration and after the last. `known` replaces
+    the migrations of this code."""
     async with database.transaction() as sql:
         await sql.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await sql.execute(_TABLE)
@@ -105,7 +107,8 @@ WHERE to_regclass(name) IS NOT NULL AND NOT has_table_privilege(name, may) ORDER
 
 
 async def examine(database: Database) -> DatabaseInfo:
-    """The state of the database. Raises LedgerUnavailableError or StoreRefusedError if the login fails."""
+    """The state of the database. Raises LedgerUnavailableError if PostgreSQL is away, and StoreRefusedError if the
+    login fails."""
     async with database.transaction() as sql:
         server = await sql.fetchrow(_SERVER)
         lacking = await sql.fetch(_LACKING, _TABLES)

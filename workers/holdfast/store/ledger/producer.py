@@ -1,5 +1,5 @@
-"""Requests of producers: accepted when PostgreSQL has them. They are given to Redis at once; if that fails, the
-steward gives them later, in order.
+"""Requests of producers. A request is accepted when PostgreSQL has it. Then the producer gives it to Redis. If this
+fails, the steward gives it later, in the order of acceptance.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ FIRST_ROUNDS = 50  # rounds for a queue that is new to the ledger: enough for an
 
 
 class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
-    """The calls of producers, and all changes of settings (`_change_setting`): requests are written down, then given.
+    """The calls of producers, and all changes of settings (`_change_setting`). A call writes its request to PostgreSQL
+    first, then it gives the request to Redis.
 
     `_most_pending`: the number of messages that may wait for one task.
     """
@@ -40,9 +41,10 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
     async def _give_in_turn(
         self, epoch: str, name: str, entered: EnteredRequest, what: str, giving: Callable[[], Awaitable[T | None]]
     ) -> T:
-        """The answer of Redis to a request for this task or setting, after the earlier ones have been given. Raises
-        StoreUnavailableError if it must be given later. `giving` returns None for a Redis that is not followed."""
-        why = "Redis is being rebuilt, or was away until now"
+        """Give Redis a request for this task or setting, after all earlier ones; returns the answer of Redis. Raises
+        StoreUnavailableError if the request must be given later. `giving` makes the call; it returns None if the ledger
+        does not follow this Redis."""
+        why = "Redis is being rebuilt from PostgreSQL, or was away until now"
         if epoch and (not entered.blocked or await self._wait_turn([name], entered.request)):
             try:
                 if (answer := await giving()) is not None:
@@ -94,16 +96,16 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
         return await self._wait_turn(names, entry.request, ours)
 
     async def _put_back_parents(self, epoch: str, batch: Sequence[Submission]) -> None:
-        """Put ended parents back into Redis, in a separate transaction: the one that accepts must not wait for
-        Redis."""
+        """Put ended parents back into Redis, in a separate transaction, because the transaction that accepts tasks must
+        not wait for Redis."""
         if any(one.options and one.options.after for one in batch):
             with suppress(LedgerUnavailableError):
                 async with self.database.transaction() as sql:
                     await self._try(deliver.put_back_parents(sql, self._keys.queue, self.redis_ledger, epoch, batch))
 
     async def _put_back_batches(self, epoch: str, batch: Sequence[Submission]) -> None:
-        """Put back ended tasks of batches that this Redis does not know, because their producers continue these
-        batches."""
+        """If a producer continues a batch that this Redis does not have, put the ended tasks of the batch back into
+        Redis."""
         named = {one.options.batch.batch for one in batch if one.options and one.options.batch}
         unknown = [each for each in sorted(named) if await self._try(self.batch(each)) is None]
         if unknown and epoch:
@@ -113,17 +115,17 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
                         await self._try(self.redis_ledger.restore(epoch, ended))
 
     async def _try(self, giving: Awaitable[T]) -> T | None:
-        """Await a call of Redis. Returns None if the steward must make it later: Redis is away, full, or does not
-        follow this ledger."""
+        """Await a call of Redis. Returns None if the steward must make the call later: Redis is away, full, or follows
+        another ledger."""
         try:
             return await giving
         except StoreError:
             return None
 
     async def _mark(self, answered: Sequence[tuple[requests.Entry, Receipt]]) -> None:
-        """Note which requests Redis has taken. If this fails, a request is given again, with the same result. A request
-        that an earlier call has promised is not dropped: Redis may have it from that call, or the steward records its
-        outcome."""
+        """Note which requests Redis has taken. If PostgreSQL is away now, a steward gives the requests again, with the
+        same result. A refused request is dropped, unless an earlier call has already told its producer that it is
+        accepted."""
         taken = {entry.request for entry, receipt in answered if _is_taken(entry, receipt)}
         refused = [entry.request for entry, _ in answered if entry.request not in taken and not entry.promised]
         with suppress(LedgerUnavailableError):
@@ -155,7 +157,8 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
         return TaskObstacle.UNKNOWN if found is None else found.state
 
     async def _write_ahead(self, name: str, *args: Value) -> Any:
-        """Write a change down, then run it. StoreUnavailableError says so where it is kept, and carried out later."""
+        """Write a change to PostgreSQL, then run it in Redis. If Redis is away, raises StoreUnavailableError, which
+        says that the change is kept and carried out later."""
         setting = change_requests.setting_of(name, args)
         epoch, entered = await self._enter(setting, name, args)
         reached(Point.WRITTEN)
@@ -168,7 +171,8 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
         return answer
 
     async def _enter(self, setting: str, operation: str, args: tuple[Value, ...]) -> tuple[str, EnteredRequest]:
-        """Accept a change; returns its receipt, and the epoch of the Redis that it may be given to (empty: none)."""
+        """Accept a change; returns its receipt, and the epoch of the Redis that may get the change (empty: no Redis may
+        get it now)."""
         async with self.database.transaction() as sql:
             if (queue := await queues.read(sql, self._keys.queue)) is not None:
                 return epoch_of(queue), await change_requests.enter(sql, self._keys.queue, setting, operation, args)
@@ -201,25 +205,25 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
 
 
 def _is_taken(entry: requests.Entry, receipt: Receipt) -> bool:
-    """True if Redis has the task. A request that was refused, or that a unique key led to another task, is done."""
+    """True if Redis has the task. False if Redis has refused it, or if its unique key belongs to another task."""
     return receipt.accepted not in deliver.REFUSALS and receipt.task_id == entry.submission.task_id
 
 
 def _told(receipt: Receipt) -> Receipt:
-    """The answer to a producer. A promised task that Redis has just rejected counts as known; its record says why."""
+    """The answer to a producer. If Redis has just rejected a task that was accepted before, the producer gets
+    DUPLICATE, and the record of the task says why."""
     is_rejected = receipt.accepted is Accepted.REJECTED
     return Receipt(Accepted.DUPLICATE, receipt.task_id) if is_rejected else receipt
 
 
 def _receipt(entry: requests.Entry, verb: str) -> Receipt:
-    """The receipt for an entry that is not given to Redis now: what the ledger knows of the task, else NEW or
-    PENDING."""
+    """The receipt for a request that Redis does not get now: the answer that the ledger knows, else NEW or PENDING."""
     waits = Accepted.NEW if entry.first and verb == "run" else Accepted.PENDING
     return Receipt(entry.word or waits, entry.submission.task_id)
 
 
 def _kept(what: str, why: str) -> str:
-    return f"{why}; the request {what} is kept in PostgreSQL and is carried out as soon as that is over"
+    return f"{why}; the request {what} is kept in PostgreSQL, and is carried out when Redis can take it"
 
 
 def _named(setting: str) -> str:

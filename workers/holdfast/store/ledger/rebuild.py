@@ -4,18 +4,18 @@ Rule 1. Each step is one transaction, which notes the progress. Another steward 
 
 Rule 2. Settings of lanes and hosts go back before any task, so that no paused task starts.
 
-Rule 3. A task that had ended goes back before others can run it again; a removed task is removed again. Until then
-nobody claims in a Redis that was set back.
+Rule 3. A task that had ended goes back before others can run it again; a removed task is removed again. Until then no
+worker claims tasks in a Redis that was set back.
 
 Rule 4. Schedules go back after the tasks, and make no fires until this Redis is followed.
 
-Theory of operation. `RebuildPhase` lists the steps in their order; `Queue.cursor` says how far a step has come. A
-Redis that was set back keeps what it has: tasks that have ended since then go back first. An emptied Redis gets all
-open tasks. Work goes on meanwhile, so at the end all of Redis is read once. Requests that were accepted meanwhile are
-given when Redis is followed.
+Theory of operation. `RebuildPhase` lists the steps in their order; `Queue.cursor` says how far a step has come. A Redis
+that was set back keeps what it has: tasks that have ended since then go back first. An emptied Redis gets all open
+tasks. Workers go on in the meantime, so at the end everything in Redis is read once. Requests that were accepted in the
+meantime are given to Redis when the rebuild is over.
 
-Warning. The same is done if events were trimmed unread, because the ledger was too slow. Then the data in Redis stays,
-and items that are missing there count as removed.
+Warning. The same happens if the ledger was so slow that Redis deleted events before the ledger had read them. Then the
+data in Redis stays, and items that are missing there count as removed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Ingestion:
         self._redis = redis
 
     async def tasks(self, sql: Any, queue: Queue, task_ids: Sequence[str]) -> Queue | None:
-        """Write the present state of these tasks; returns the queue's row after that. None if this Redis has lost
-        data."""
+        """Write the present state of these tasks to PostgreSQL. Returns the queue's row after that; None if this Redis
+        has lost data."""
         left = list(task_ids)
         while left:
             found = await self._redis.read(queue.epoch, queue.seen, left[:TASKS])
@@ -62,7 +62,8 @@ class Ingestion:
         return queue
 
     async def happened(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
-        """Write the tasks in these events, and mark their settings as unread; returns the queue's row after that."""
+        """Write the tasks that these events name, and mark the settings that they name as unread. Returns the queue's
+        row after that."""
         after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
         if after is None:
             raise _forgotten()
@@ -71,7 +72,8 @@ class Ingestion:
         return after
 
     async def settings(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
-        """Read the settings that have changed, and all tasks that have changed until then. True if there are more."""
+        """Read settings that have changed, and all tasks that have changed before that. Returns True if there are more
+        such settings."""
         names = await kept_settings.unread(sql, self._name, SETTINGS)
         if not names:
             return queue, False
@@ -82,8 +84,8 @@ class Ingestion:
         return after, bool(await kept_settings.unread(sql, self._name, 1))
 
     async def these_settings(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
-        """Write the present state of these settings; returns the last event at that time. None if this Redis has lost
-        data."""
+        """Write the present state of these settings; returns the last event in Redis at that time. None if this Redis
+        has lost data."""
         found = await self._redis.kept_settings(queue.epoch, queue.seen, names)
         if found is None:
             return None
@@ -114,8 +116,8 @@ _log = structlog.get_logger("holdfast.ledger")
 
 @dataclass(frozen=True, slots=True)
 class CountedBatches:
-    """The batches whose ended tasks this process has put back in this epoch. Another process may do it again, which is
-    harmless."""
+    """The batches whose ended tasks this process has put back in this epoch. Another process may put them back again,
+    which is harmless."""
 
     epoch: str
     batches: set[str] = field(default_factory=set[str])
@@ -159,7 +161,7 @@ class Rebuild:
         )
 
     async def step(self, sql: Any, queue: Queue) -> Queue:
-        """Do the next step; the first one again if Redis lost data in between."""
+        """Do the next step; if Redis has lost data in between, begin with the first step again."""
         if queue.phase is RebuildPhase.BOUNDING:
             return await self._bound(sql, queue)
         if await self._redis.rebuilding() != queue.epoch and await self._redis.owner() != queue.epoch:
@@ -194,8 +196,8 @@ class Rebuild:
         return replace(queue, phase=RebuildPhase.CORRECTING)
 
     async def _correct(self, sql: Any, queue: Queue) -> Queue:
-        """Put back tasks that have ended since the moment to which Redis was set back. If that moment is unknown, put
-        back the ended ones among the tasks that Redis has; an emptied Redis has few."""
+        """Put back tasks that have ended since the moment to which Redis was set back. If that moment is unknown, look
+        at all tasks in Redis, and put back those that the ledger knows to have ended."""
         if queue.since_ms > 0:
             page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
             return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)
@@ -227,7 +229,7 @@ class Rebuild:
 
     async def _remove(self, sql: Any, queue: Queue) -> Queue:
         """Remove tasks again that were removed after the moment to which Redis was set back. By now their children are
-        back, and know of their parents' end."""
+        back in Redis, and have noted the end of their parents."""
         page, cursor = await tasks.removals_since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
         if not page:
             await self._redis.release()
@@ -269,7 +271,8 @@ class Rebuild:
         return replace(after, cursor=cursor) if cursor else replace(after, phase=RebuildPhase.LISTING, cursor="")
 
     async def _list(self, sql: Any, queue: Queue) -> Queue:
-        """Read tasks, and settings last, so that no schedule counts a fire whose task was not read."""
+        """Do one step of reading all settings in Redis. This comes after all tasks, so that no schedule counts a fire
+        whose task was not read."""
         if not queue.cursor:
             await kept_settings.doubt(sql, self._name)
         cursor, ids = await self._redis.known_schedules(queue.cursor, SETTINGS)

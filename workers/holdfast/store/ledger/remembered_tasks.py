@@ -25,7 +25,8 @@ LOOKS = 20  # pages of the ledger that are read for one page of a list
 
 
 class LedgerTasks(LedgerPart, RedisTasks):
-    """The calls that read, retry and delete the records of tasks. `_remember_ms`: how long PostgreSQL keeps them."""
+    """The calls that read, retry and delete the records of tasks. `_remember_ms`: how long PostgreSQL keeps records of
+    ended tasks."""
 
     _remember_ms: int
 
@@ -64,8 +65,8 @@ class LedgerTasks(LedgerPart, RedisTasks):
         return await self._remembered(wanted, min(limit, LARGEST_STEP), cursor, search)
 
     async def _remembered(self, wanted: Wanted, limit: int, cursor: str, search: TextSearch | None = None) -> Page:
-        """A page of tasks that only the ledger remembers. Most tasks of the ledger may be in Redis, too. So a page of a
-        list reads several pages of the ledger; a step of a search reads one."""
+        """A page of tasks that only the ledger remembers. Most tasks of the ledger may be in Redis, too, and are left
+        out. So a page of a list may need several pages of the ledger. A step of a search reads only one page."""
         found: list[TaskRecord] = []
         searched = 0
         now_ms = await self.clock_ms()
@@ -126,8 +127,8 @@ class LedgerTasks(LedgerPart, RedisTasks):
             return max(forgotten, await tasks.remove_ended(sql, self._keys.queue, *await self._gone(sql, task_ids)))
 
     async def _gone(self, sql: Any, task_ids: Sequence[str]) -> tuple[list[str], int, int]:
-        """The tasks among these that Redis does not have, the number of the epoch, and the moment of Redis's last
-        event. That event is noted: a Redis without it was set back. The requests for these tasks count as done."""
+        """Those of these tasks that Redis does not have, the number of the epoch, and the moment of Redis's last event.
+        This event is noted, because a Redis without it was set back. Requests for the missing tasks count as done."""
         queue, gone, left = followed(await queues.hold(sql, self._keys.queue)), list[str](), list(task_ids)
         while left:
             found = await self.redis_ledger.read(queue.epoch, queue.seen, left)
@@ -222,7 +223,7 @@ def _fits(task: TaskRecord, wanted: Wanted, age_ms: int) -> bool:
 
 
 def record(dump: Dump, *, payloads: bool) -> TaskRecord:
-    """Makes a task record from a dump."""
+    """Make a task record from a dump."""
     flat = [word for name, value in dump.record.items() for word in (name.encode(), value)]
     before = next(filter(None, reversed(dump.history[1::2])), b"")
     content = (dump.operation, dump.result or before, dump.checkpoint) if payloads else (b"", b"", b"")
@@ -237,7 +238,7 @@ def _outline(dump: Dump, most_bytes: int) -> TaskOutline:
 
 
 def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:
-    """A task that Redis does not know yet."""
+    """The record of a task that is accepted and not in Redis yet."""
     return TaskRecord(
         task_id=one.task_id,
         state=State.SUBMITTED,

@@ -2,12 +2,13 @@
 
 While Redis has lost nothing, a round reads the events since the last round, writes the tasks that they name as they are
 now, and moves the position, all or nothing. Then it gives Redis the requests that still wait. Any steward may do the
-next round; the one that holds the lock on the queue's row does this one.
+next round; the steward that holds the lock on the queue's row does this round.
 
-Redis may lose data: it was flushed, replaced, restarted empty, or set back to an earlier moment. A followed Redis holds
-the ledger's epoch, and still has the last event that was read. If either is missing, a new epoch begins, and Redis is
-rebuilt: see `rebuild`. A Redis that was set back to exactly that event shows no loss. But the requests for the lost
-changes are still here, because their effect was not read. Once a second, requests without an effect are given again.
+Redis may lose data: it was flushed, replaced, restarted empty, or set back to an earlier moment. A Redis that the
+ledger follows holds the ledger's epoch, and still has the last event that was read. If either is missing, a new epoch
+begins, and Redis is rebuilt: see `rebuild`. If Redis was set back to exactly the last event that was read, no loss
+shows. But the requests for the lost changes are still in PostgreSQL, because their effect was never read. Once a
+second, requests without an effect are given again.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Replication:
         self._looked = 0.0
 
     async def round(self) -> KeptTask:
-        """Do the next step, unless another steward does it. While PostgreSQL is away workers go on, and this Redis is
-        compared with the last known state."""
+        """Do the next step, unless another steward does it. While PostgreSQL is away, workers go on, and this only
+        checks if Redis has lost data since the last round."""
         try:
             return await self._round()
         except LedgerUnavailableError:
@@ -77,7 +78,7 @@ class Replication:
         return await queues.lock(sql, self._name)
 
     async def read_until(self, sql: Any) -> int:
-        """All events before this moment (Redis's clock, ms) were read; 0 while that is not known."""
+        """All events before this moment (Redis's clock, ms) were read; 0 while this moment is not known."""
         queue = await queues.read(sql, self._name)
         if queue is None or not queue.is_followed:
             return 0
@@ -155,7 +156,7 @@ class Replication:
 
 
 class RebuildingError(StoreUnavailableError):
-    """Redis has lost data, and the ledger does not follow it yet."""
+    """Redis has lost data, and its rebuild from the ledger is not over."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -164,19 +165,19 @@ class RebuildingError(StoreUnavailableError):
 
 
 def followed(queue: Queue | None) -> Queue:
-    """The row of a queue whose Redis the ledger follows; RebuildingError if it follows none."""
+    """The row of this queue. Raises RebuildingError if the ledger does not follow its Redis now."""
     if queue is None or not queue.is_followed:
         raise RebuildingError
     return queue
 
 
 def epoch_of(queue: Queue | None) -> str:
-    """The epoch of the Redis that may be given requests; empty while none is followed."""
+    """The epoch of the Redis that may get requests; empty while the ledger follows no Redis."""
     return queue.epoch if queue is not None and queue.is_followed else ""
 
 
 class LedgerPart(RedisPart):
-    """The base of those parts of the store that also use PostgreSQL. PostgresStore makes the objects that they
+    """The base class of the parts of the store that also use PostgreSQL. PostgresStore makes the objects that they
     share."""
 
     database: Database
@@ -185,7 +186,8 @@ class LedgerPart(RedisPart):
     _last_row: Queue | None = None
 
     async def _row(self) -> Queue | None:
-        """The queue's row in PostgreSQL, the last one seen while PostgreSQL is away; None if it has none yet."""
+        """The queue's row in PostgreSQL; while PostgreSQL is away, the row as it was last read. None if the queue has
+        no row yet."""
         try:
             async with self.database.transaction() as sql:
                 self._last_row = await queues.read(sql, self._keys.queue)
@@ -198,8 +200,7 @@ class LedgerPart(RedisPart):
         return epoch_of(await queues.read(sql, self._keys.queue))
 
     async def _run_followed(self, operation: str, *args: Value) -> Any:
-        """Run an operation that a Redis which has lost data must not run, because it might not know the last
-        changes."""
+        """Run an operation only if Redis has lost no data: otherwise it might not have the last changes."""
         queue = followed(await self._row())
         answer = await self.redis_ledger.behind(queue.epoch, queue.seen, operation, *args)
         if answer == ELSEWHERE:

@@ -2,19 +2,18 @@
 
 Rule 1. Redis alone decides who runs a task. The ledger never claims, settles or fires.
 
-Rule 2. A request of a producer or an operator is accepted once PostgreSQL has it. Then it is given to Redis; while that
+Rule 2. A request of a producer or an operator is accepted once PostgreSQL has it. Then it is given to Redis. If this
 fails, the steward gives it later, in the order of acceptance.
 
-Rule 3. The ledger learns of outcomes from Redis, by the events stream. About a task that both know, the later state
-counts.
+Rule 3. The ledger learns of outcomes from Redis, by the events stream. If both have a task, the later state counts.
 
-Rule 4. A Redis that has lost data is rebuilt from the ledger before its schedules fire. A fire whose task the ledger
-knows is not made again.
+Rule 4. A Redis that has lost data is rebuilt from the ledger before its schedules fire. A fire whose task is in the
+ledger is not made again.
 
 Theory of operation. `producer` writes requests ahead and gives them. `replicate` follows the events of Redis, one round
 in one transaction, and finds out by the epoch and the last event whether data was lost. `rebuild` puts tasks and
-settings back. `remembered_tasks` answers for tasks that Redis has forgotten. These are classes around the calls of a
-Redis store: a change goes to PostgreSQL first, a look goes to Redis first.
+settings back. `remembered_tasks` answers for tasks that Redis has forgotten. These classes wrap the calls of a Redis
+store: a change goes to PostgreSQL first, a read goes to Redis first.
 
 Warning. The ledger does not yet know the changes in Redis since the last round. If Redis loses its data then, a task
 that had ended within that time runs once more.
@@ -49,7 +48,7 @@ AGAIN_MS = 1000  # the wait while Redis is rebuilt
 
 
 class LedgerSchedules(LedgerPart, RedisSchedules):
-    """The calls about schedules that a Redis which was set back must not carry out."""
+    """The calls about schedules that are refused while Redis differs from the ledger."""
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
         """The due schedules. None while Redis differs from the ledger, because it might hold a removed schedule."""
@@ -59,8 +58,8 @@ class LedgerSchedules(LedgerPart, RedisSchedules):
             return Due(await self.clock_ms(), (), AGAIN_MS)
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
-        """Make fires. A fire whose task the ledger knows is not made again; none is made while Redis differs from the
-        ledger."""
+        """Make fires. A fire whose task is in the ledger is not made again. No fire is made while Redis differs from
+        the ledger."""
         with suppress(LedgerUnavailableError):
             orders = await self._marked(orders)
         try:
@@ -72,8 +71,8 @@ class LedgerSchedules(LedgerPart, RedisSchedules):
             return [FireAnswer.STALE] * len(orders)
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        """Remove undeclared schedules; none while Redis differs from the ledger, because the rebuild would put them
-        back after the removal."""
+        """Remove undeclared schedules. Removes none while Redis differs from the ledger, because the rebuild would put
+        them back."""
         return Retired("") if not epoch_of(await self._row()) else await super().retire_schedules(seen, limit)
 
     async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:
@@ -87,9 +86,10 @@ class LedgerSchedules(LedgerPart, RedisSchedules):
 
 
 class PostgresStore(LedgerServer, LedgerRequests, LedgerTasks, LedgerSchedules, RedisStore):
-    """A Redis store, and PostgreSQL, which keeps its tasks. LedgerUnavailableError: PostgreSQL is away.
+    """A Redis store, and PostgreSQL, which keeps its tasks. Its calls raise LedgerUnavailableError if PostgreSQL is
+    away.
 
-    `replaced`: as for RedisStore.
+    `replaced`: see Connection.
     """
 
     with_ledger = True
@@ -111,16 +111,17 @@ class PostgresStore(LedgerServer, LedgerRequests, LedgerTasks, LedgerSchedules, 
         return await self._replication.round()
 
     async def news(self, seconds: float) -> None:
-        """Block until there is an event that was not replicated, at most this many seconds."""
+        """Block until Redis has an event that was not replicated yet, but at most this many seconds."""
         await self.connection.block(seconds, *self._replication.next_event(self.connection.keys["events"], seconds))
 
     async def ledger(self) -> LedgerStatus:
-        """How far PostgreSQL has followed Redis, and what it has put back."""
+        """The status of the ledger: how far it has followed Redis, and the number of tasks that it has put back."""
         async with self.database.transaction() as sql:
             return await self._replication.standing(sql)
 
     async def following(self) -> ReplicationInfo:
-        """The ledger's status, the epoch that it follows and the one that this Redis has; for the doctor."""
+        """The ledger's status, the epoch that the ledger follows, and the epoch in this Redis. `supervisor doctor`
+        compares them."""
         redis_ledger = self.redis_ledger
         async with self.database.transaction() as sql:
             ledger, queue = await self._replication.standing(sql), await queues.read(sql, self._keys.queue)
@@ -130,7 +131,8 @@ class PostgresStore(LedgerServer, LedgerRequests, LedgerTasks, LedgerSchedules, 
         return ReplicationInfo(ledger, epoch, followed or await redis_ledger.rebuilding())
 
     async def disown(self) -> None:
-        """Make this Redis nobody's: the next steward treats it as one that has lost data."""
+        """Delete the mark of the ledger in this Redis. The next steward then treats it as a Redis that has lost
+        data."""
         await self.redis_ledger.disown()
 
     async def aclose(self) -> None:

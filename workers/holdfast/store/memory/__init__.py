@@ -1,7 +1,7 @@
 """The store in memory: the operations of `store/lua`, run inside this process over its own key space.
 
-`fakeredis` keeps the keys and runs the operations (`lupa` is its Lua); blocking commands wait on the event loop.
-Everything in it is gone when the process ends.
+`fakeredis` keeps the keys and runs the operations (with `lupa` as its Lua). Blocking commands wait on the event loop.
+All data is gone when the process ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Python functions for those that Redis's Lua has and the Lua of this process lacks.
+"""Functions that Redis offers to Lua scripts and that the Lua of this process lacks, written in Python.
 
 `new` makes an empty Lua table; texts are bytes in Lua.
 """
@@ -29,7 +29,7 @@ def unpack(raw: bytes, new: New) -> Table:
 
 
 def decode(raw: bytes, new: New) -> Table:
-    """Do what cjson.decode does. Raises for invalid JSON. A number that is too large becomes infinite, as on a
+    """Do what cjson.decode does. Raises an error for invalid JSON. A number that is too large becomes infinite, as on a
     server."""
     return _as_lua(json.loads(raw.decode(), parse_int=float), new)
 

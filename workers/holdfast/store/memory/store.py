@@ -37,7 +37,7 @@ def _beneath() -> bytes:
 
 
 class KeySpace:
-    """Keys with their commands. Blocked callers wait for `change` and look again."""
+    """The keys of a store in memory, and the commands on them. Blocked callers wait for `change` and look again."""
 
     def __init__(self) -> None:
         clients: Any = fakeredis.FakeStrictRedis  # the library types no command
@@ -70,8 +70,8 @@ class KeySpace:
     async def change(self) -> None:
         """Wait for the next command of any caller.
 
-        If commands follow one another without a pause, the event is always set, and this never really waits. The loop
-        cancels only waiting tasks, so cancellation is checked here.
+        If commands follow one another without a pause, the event is always set, and this never really waits. asyncio
+        cancels a task only while it waits. So this method checks for a cancel itself.
         """
         await self._changed.wait()
         await anyio.lowlevel.checkpoint_if_cancelled()
@@ -137,7 +137,8 @@ class CommandClient:
         return None
 
     async def _until(self, look: Callable[[], Any], seconds: float) -> Any:
-        """Wait until `look` has an answer; None after this many seconds."""
+        """Call `look` after each change until it returns an answer. Returns None if there is none after this many
+        seconds."""
         with anyio.move_on_after(seconds):
             while (found := look()) is None:
                 await self._engine.change()
@@ -198,14 +199,14 @@ class MemoryStore(RedisStore):
         return await self._in_steps(super().submit, submissions)
 
     async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
-        """Submit tasks. Those that wait for parents are not counted yet, so after the parents' end more tasks may wait
-        than the limit."""
+        """Submit tasks. A task that waits for parents is not counted against the limit. So more tasks than the limit
+        may wait when the parents have ended."""
         return await self._in_steps(super().submit_with_options, submissions)
 
     async def _in_steps(
         self, submit: Callable[[Sequence[Submission]], Awaitable[list[T]]], submissions: Sequence[Submission]
     ) -> list[T]:
-        """Submit in parts, each as large as there is room for, one caller after the other."""
+        """Submit the tasks in parts; each part has as many tasks as there is room for. Callers take turns."""
         self._submitted_lanes |= dict.fromkeys(self._keys.name(one.lane) for one in submissions)
         answers: list[T] = []
         async with self._submit_turn:
@@ -246,7 +247,7 @@ def serving(queue: str) -> Generator[MemoryStore]:
 
 
 def is_served(queue: str) -> bool:
-    """True if every caller in this process shares one store of this queue."""
+    """True if a `serving` block of this process shares a store of this queue."""
     return queue in _served
 
 
@@ -254,7 +255,7 @@ def is_served(queue: str) -> bool:
 async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
     """The store of this queue, if this process serves it in memory; else a new, empty one.
 
-    Raises StoreRefusedError if this process serves another queue: no worker would ever run the tasks.
+    Raises StoreRefusedError if this process serves another queue: no worker would ever run tasks of the other queue.
     """
     if _served and queue not in _served:
         [served] = _served

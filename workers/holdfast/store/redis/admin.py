@@ -44,7 +44,8 @@ class RedisAdmin(RedisPart):
         return [await self._worker(incarnation, now - int(float(beat))) for incarnation, beat in beats.items()]
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
-        """The known workers among these: living ones, and those that died within a day."""
+        """The records of those of these incarnations that the store still knows: living workers, and workers that died
+        within a day."""
         now = int((await self._command("TIME"))[0]) * 1000
         records: dict[str, WorkerRecord] = {}
         for name in names:
@@ -69,12 +70,12 @@ class RedisAdmin(RedisPart):
         return entries
 
     async def clear(self, lane: str, limit: int) -> int:
-        """Cancel waiting tasks from the lane's head, at most `limit` entries; returns the number of entries (0:
-        empty)."""
+        """Cancel waiting tasks, from the head of the lane on. Takes at most `limit` entries; returns the number of
+        entries (0: the lane is empty)."""
         return await self._number("clear", self._keys.name(lane), limit)
 
     async def key_count(self) -> KeyCount:
-        """The number of keys, for the progress of work on all keys; the queue's own number is an estimate."""
+        """The number of all keys, and an estimate of the queue's own. They show the progress of work on all keys."""
         size, looked_at, ours = await self._run("key_count", KEYS_SAMPLED)
         return KeyCount(size, -(-size * ours // looked_at) if looked_at else 0)
 
@@ -117,5 +118,5 @@ class RedisAdmin(RedisPart):
         await self._command("ZREM", self._keys["web_sessions"], session)
 
     async def has_web_session(self, session: str) -> bool:
-        """True until the login is ended or deleted."""
+        """True while the login exists: it was neither ended nor deleted."""
         return await self._command("ZSCORE", self._keys["web_sessions"], session) is not None

@@ -15,7 +15,7 @@ class RedisBatches(RedisPart):
     """The calls about batches; their tasks are submitted by `submit_with_options`."""
 
     async def batch(self, batch_id: str) -> BatchRecord | None:
-        """The record of a batch; None for an unknown one. UnreadableRecordError where somebody has damaged it."""
+        """The record of a batch; None for an unknown batch. Raises UnreadableRecordError if the record is damaged."""
         answer = await self._ask("batch_show", batch_id)
         return batch_record(batch_id, answer) if answer else None
 
@@ -40,7 +40,7 @@ class RedisBatches(RedisPart):
         return tuple(map(_task, rows)), more == 1
 
     async def seal_batch(self, batch_id: str) -> Sealed:
-        """Let a batch take no more tasks."""
+        """Seal a batch: it takes no more tasks."""
         return Sealed((await self._ask("batch_seal", batch_id)).decode())
 
     async def cancel_batch(self, batch_id: str, limit: int, reason: str) -> Canceled:
@@ -49,8 +49,8 @@ class RedisBatches(RedisPart):
         return Canceled(word.decode(), tasks, left)
 
     async def look_at_batches(self, limit: int) -> tuple[int, int | None]:
-        """Count ends that were missed, among at most `limit` open tasks of one batch. Returns how many were counted,
-        and milliseconds until there is more to look at (None: no batch is open)."""
+        """Look at up to `limit` open tasks of one batch, and count those that have ended uncounted. Returns their
+        number, and the milliseconds until the next look is due (None: no batch is open)."""
         counted, wait = await self._run("batch_look", limit)
         return counted, None if wait < 0 else wait
 

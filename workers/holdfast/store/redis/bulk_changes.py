@@ -31,8 +31,8 @@ class RedisBulkChanges(RedisPart):
         return begun
 
     async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
-        """Keep the progress of a step, and add its counts, also if the run was stopped meanwhile. False if no step
-        should follow: the change is done, was stopped, or another run continues it."""
+        """Keep the progress of a step, and add its counts, even if the change was stopped in the meantime. False if no
+        step should follow: the change is done, was stopped, or another run continues it."""
         key = self._keys["bulk_change"] + after.change_id
         run, state = await self._command("HMGET", key, "run", "state")
         if run is None:

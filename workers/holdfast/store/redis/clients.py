@@ -1,7 +1,7 @@
 """The one place where Redis clients are made.
 
-Every timeout is ours: the library's defaults cut blocking calls short and send commands twice. Retries inside the
-client are off; the one retry loop sits outside, around idempotent calls.
+Holdfast sets every timeout itself, because the library's defaults cut blocking calls short and send commands twice. The
+client does not retry. The only retry loop is around Holdfast's own calls, which are idempotent.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ MOST_BLOCKED = 100  # a process blocks in a few calls; more than this is a bug
 class Clients:
     """The clients of one Redis server. `commands`: for calls that answer at once; a bounded pool that waits for a free
     connection. `blocking`: for calls that block; the caller bounds each call, and a cancelled call closes its
-    connection. `peeking`: for calls that block on a lane, one for each of MOST_PEEKS lanes. `locator`: finds the server
-    where it may change (Sentinel, Cluster)."""
+    connection. `peeking`: for calls that block on a lane; at most MOST_PEEKS of them at once. `locator`: finds the
+    present server if it may change (Sentinel, Cluster)."""
 
     commands: Any
     blocking: Any
@@ -45,8 +45,8 @@ class Clients:
 
 
 def clients_of(settings: RedisSettings) -> Clients:
-    """Make the clients; nothing is connected before the first call. UntrustedError if another user could own the
-    socket."""
+    """Make the clients; nothing is connected before the first call. Raises UntrustedError if the socket may belong to
+    another user."""
     if settings.folder is not None:
         settings.folder.check()
     bounds = {"max_connections": settings.max_connections, "timeout": settings.answer_timeout}
@@ -121,7 +121,7 @@ NO_SETTLEMENTS = b"\x90"  # an empty list as MessagePack
 
 
 async def watch(command: tuple[Any, ...]) -> None:
-    """Reach this command's kill point when the command has left for the socket."""
+    """For tests: announce the kill point of this command (`reached`) when the command has been sent."""
     point = _point(*command) if command[0] == "EVALSHA" else None
     if point is not None:
         for _ in range(TURNS):

@@ -71,7 +71,8 @@ class Redirecting:
             await client.connection_pool.update_active_connections_for_reconnect()
 
     async def _leave(self) -> None:
-        """Close connections of blocked calls as well: another server serves now, and the old one may be frozen."""
+        """Close all connections, those of blocked calls included: another server serves now, and the old one may be
+        frozen."""
         commands, *blocking = self._clients
         await commands.give_back_idle()
         await commands.connection_pool.disconnect(inuse_connections=False)
@@ -85,8 +86,8 @@ DAMAGED = "damaged"  # an operation's answer: the key of the task's record has a
 
 
 class Connection:
-    """The connections of one store to one namespace. Calls raise only Holdfast's errors. `replaced`: other text for
-    parts of the scripts, given by tests. `clients`: by default made from the settings."""
+    """The connections of one store to one namespace. Calls raise only Holdfast's errors. `replaced`: tests pass other
+    texts for parts of the scripts here. `clients`: by default made from the settings."""
 
     def __init__(
         self, settings: RedisSettings, replaced: Mapping[str, str] | None = None, clients: Clients | None = None
@@ -115,8 +116,8 @@ class Connection:
         return self._evaluated(self._scripts[name], *args)
 
     async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
-        """Run an operation behind a shared part. The part takes the last arguments, and may answer in place of the
-        operation."""
+        """Run a shared part of the scripts, and after it an operation, in one script. The part takes the last
+        arguments. If it answers, the operation does not run."""
         if name not in self._guarded:
             self._guarded[name] = build(name, self._replaced, guard)
         return await self._evaluated(self._guarded[name], *args)
@@ -154,12 +155,12 @@ class Connection:
             await self.command("SCRIPT", "LOAD", self._scripts[name].source)
 
     async def check_types(self) -> None:
-        """Raise StoreRefusedError for the first key of this queue that has another type. Keys that this user may not
-        read are left out."""
+        """Raise StoreRefusedError for the first key of this queue that has another type than Holdfast expects. Keys
+        that this user may not read are left out."""
         await self._check(self.keys.types, f"queue {self.keys.queue} keeps", ", or use another queue name")
 
     async def _check_types_of(self, task_id: str) -> None:
-        """Check the types of the keys of a task, as `check_types` does."""
+        """Check the types of one task's keys, like `check_types` does for the queue."""
         await self._check(self.keys.types_of(task_id), "a task has")
 
     async def _check(self, types: Mapping[str, str], who_has: str, or_else: str = "") -> None:
@@ -175,7 +176,7 @@ class Connection:
         """Raise an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
         await self._check_types_of(task_id)
         flaw = reason.encode() or await self.command("HGET", self.keys["task"] + task_id, "aside")
-        why = flaw.decode(errors="backslashreplace") if flaw else "somebody has changed it meanwhile; ask again"
+        why = flaw.decode(errors="backslashreplace") if flaw else "another program has just changed it; ask again"
         raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: {why}")
 
     async def _type_of(self, key: str) -> str:
@@ -211,13 +212,14 @@ class Connection:
             return await self._execute(*args)
 
     async def block(self, seconds: float, *args: Value) -> Any:
-        """Run a command that blocks at most `seconds`; an answer far later than that is a dead connection."""
+        """Run a command that blocks at most `seconds`; if no answer comes long after that, the connection counts as
+        dead."""
         with self._explained, self._within(seconds):
             return await self._execute_blocking(*args)
 
     def _within(self, seconds: float) -> AbstractContextManager[anyio.CancelScope]:
-        """A time limit for a wait. asyncio's own limit would drop an answer that has already arrived, if this process
-        was frozen meanwhile."""
+        """A time limit for a wait. asyncio's own limit would drop an answer that has arrived, if this process was
+        frozen during the wait."""
         return anyio.fail_after(seconds + self._answer_timeout)
 
     @property
@@ -233,7 +235,8 @@ class Connection:
             return await cast("FastClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)
 
     def operation(self, name: str, *args: Value) -> tuple[Value, ...]:
-        """The command that runs an operation. It fails where the server does not know the script."""
+        """The command that runs an operation by its SHA. The server refuses the command if it does not have the
+        script."""
         return "EVALSHA", self._scripts[name].sha, *self._declared, *args
 
     async def peek(self, seconds: float, *args: Value) -> Any:
@@ -253,11 +256,12 @@ Run = Callable[..., Awaitable[Any]]  # the name of a Lua operation, its argument
 
 
 class RedisPart:
-    """The base of the parts of the store: Lua operations and plain commands over one connection. The store is one class
-    made of these parts (see store.py), so each name stands in one of them only.
+    """The base class of the parts of the store: Lua operations and plain commands over one connection. The store is one
+    class that inherits from all parts (see store.py), so no two parts have a method of the same name.
 
-    `_run` runs an operation, `_change_setting` one that changes a schedule, a lane or a host. `_run_whole` runs one
-    that only a Redis which has lost nothing may run. A store whose tasks PostgreSQL keeps replaces the last two.
+    `_run` runs an operation. `_change_setting` runs an operation that changes a schedule, a lane or a host.
+    `_run_whole` runs an operation that must not run in a Redis that has lost data. The store with PostgreSQL overrides
+    the last two.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -285,5 +289,5 @@ class RedisPart:
 
 
 def given(value: int | None) -> Value:
-    """A number as an argument of a script; empty for None."""
+    """A number in the form of a script's argument; an empty text for None."""
     return "" if value is None else value

@@ -15,14 +15,15 @@ class RedisConversations(RedisPart):
     """The calls of an application that keeps its conversations in the task store. Payloads are JSON."""
 
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> KeptNote | State:
-        """Keep the first message of a task, or one more, before it is submitted. If the task has ended, returns its
-        state."""
+        """Keep the first message of a task, or a further message, before the task is submitted. If the task has ended,
+        returns its state."""
         return decode.known_word(
             _NOTED, task_id, await self._run("conversation_note", task_id, context_id, owner, message)
         )
 
     async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
-        """Write the state of a task that is noted and not submitted; with `wanted` only if it is in one of these."""
+        """Write the state of a task that is noted and not submitted. With `wanted`, only if the task is in one of these
+        states."""
         return NotedWrite(await self._word("conversation_state", task_id, state, *wanted))
 
     async def noted(self, limit: int, offset: int) -> tuple[dict[str, str], int]:
@@ -32,7 +33,7 @@ class RedisConversations(RedisPart):
         return {task_id: state.decode() for task_id, state in decode.pairs(flat)}, following
 
     async def noted_state(self, task_id: str) -> str:
-        """The state that was written to a noted task; empty for one that is not noted or was submitted."""
+        """The state that was written for a noted task. Empty for a task that is not noted, or that was submitted."""
         state = await self._command("HGET", self._keys["about"] + task_id, "state")
         return state.decode() if state is not None else ""
 
@@ -83,18 +84,18 @@ class RedisConversations(RedisPart):
         return Conversation(context_id, owner.decode(), data, tuple(each.decode() for each in ids))
 
     async def conversations(self, owner: str | None, limit: int, offset: int) -> list[str]:
-        """Context ids, the newest conversation first: of an owner ('' for those without one), or of all."""
+        """The ids of conversations, newest first: those of an owner ('': those without an owner), or all."""
         key = self._keys.conversations(owner)
         ids = await self._command("ZRANGE", key, offset, offset + limit - 1, "REV")
         return [each.decode() for each in ids]
 
     async def write_conversation(self, context_id: str, data: bytes) -> None:
-        """Write a conversation's data; an unknown one is opened, without an owner."""
+        """Write a conversation's data; an unknown conversation is made, without an owner."""
         await self._run("conversation_write", context_id, data)
 
     async def clear_conversation(self, context_id: str, limit: int) -> int:
         """Cancel and delete the first tasks of a conversation; returns the number of tasks left, -1 for an unknown
-        conversation. With none left the conversation is deleted."""
+        conversation. When no task is left, the conversation is deleted."""
         return await self._number("conversation_clear", context_id, limit)
 
     async def feedback(self, task_id: str) -> list[bytes]:
@@ -111,5 +112,5 @@ class RedisConversations(RedisPart):
         return dict(decode.pairs(await self._command("HGETALL", self._keys["pushes"])))
 
     async def forget_push(self, task_id: str) -> None:
-        """Delete the notification settings of a task: its client is notified no more."""
+        """Delete the notification settings of a task: its client gets no more notifications."""
         await self._command("HDEL", self._keys["pushes"], task_id)

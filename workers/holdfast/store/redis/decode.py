@@ -34,7 +34,9 @@ def task_record(task_id: str, answer: list[Any]) -> TaskRecord:
     try:
         return _task_record(task_id, answer)
     except KeyError as error:
-        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: no {error.args[0]}") from None
+        raise UnreadableRecordError(
+            f"the record of task {task_id!a} cannot be read: it has no field {error.args[0]}"
+        ) from None
     except (ValueError, OverflowError) as error:
         raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: {error}") from None
 
@@ -47,10 +49,10 @@ def _task_record(task_id: str, answer: list[Any]) -> TaskRecord:
         try:
             return int(float(fields.get(name) or 0))
         except (ValueError, OverflowError):
-            raise ValueError(f"{name} {fields[name][:80]!a}") from None
+            raise ValueError(f"its field {name} has the value {fields[name][:80]!a}") from None
 
     if (state := state_of(fields["state"].encode())) is None:
-        raise ValueError(f"state {fields['state'][:80]!a}")
+        raise ValueError(f"its field state has the value {fields['state'][:80]!a}")
     return TaskRecord(
         task_id=task_id,
         state=state,
@@ -101,16 +103,17 @@ def _lines(trail: Sequence[bytes]) -> tuple[str, ...]:
 
 
 def known_word(words: Mapping[str, T], task_id: str, answer: bytes) -> T:
-    """Decode an answer about a task. Raises UnreadableRecordError for an unknown word, which comes from a damaged
-    state."""
+    """Decode an answer about a task. Raises UnreadableRecordError for an unknown word: the task's state is damaged."""
     word = answer.decode(errors="replace")
     if word not in words:
-        raise UnreadableRecordError(f"the record of task {task_id!a} cannot be read: state {word[:80]!a}")
+        raise UnreadableRecordError(
+            f"the record of task {task_id!a} cannot be read: its field state has the value {word[:80]!a}"
+        )
     return words[word]
 
 
 def state_of(word: bytes) -> State | None:
-    """The state that a word names; None for a damaged one."""
+    """The state with this name; None if there is no such state, because the record is damaged."""
     known = word.decode(errors="replace")
     return State(known) if known in tuple(State) else None
 
@@ -183,7 +186,8 @@ def _plain(content: Any) -> Any:
 
 
 def snapshot(answer: list[Any]) -> dict[str, object]:
-    """Key → {type, ttl, content}; hashes and sorted sets as dicts, streams as lists of dicts."""
+    """The keys of a snapshot as a dict: key → {type, ttl, content}. Hashes and sorted sets become dicts, streams lists
+    of dicts."""
     taken: dict[str, object] = {}
     for i in range(0, len(answer), 4):
         key, kind, ttl, content = (_plain(item) for item in answer[i : i + 4])
@@ -249,8 +253,8 @@ def _row(
 
 
 def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
-    """The tasks of these answers, and the ids of those whose records cannot be read, so that one of these does not hide
-    the other tasks."""
+    """The tasks of these answers, and the ids of those whose records cannot be read, so that one damaged record does
+    not hide the other tasks."""
     tasks: list[TaskRecord] = []
     unreadable: list[str] = []
     for raw, answer in rows:

@@ -1,4 +1,4 @@
-"""Maps Redis's errors to ours, in one place."""
+"""Converts the errors of Redis and of its library to Holdfast's errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def node_of_cluster(url: str) -> str:
 
 
 def _mistake(error: exceptions.RedisError, text: str, url: str) -> str:
-    """The error text if the URL, or a key of another type, led to this answer; or empty."""
+    """The error text if the reason is a wrong URL, or a key of another type; else empty."""
     if type(error) in _ELSEWHERE:
         return node_of_cluster(url)
     if isinstance(error, exceptions.InvalidResponse):
@@ -50,7 +50,7 @@ def _mistake(error: exceptions.RedisError, text: str, url: str) -> str:
 
 
 def _is_local(error: exceptions.RedisError) -> bool:
-    """True if our pool had no free connection: nothing was sent."""
+    """True if this process had no free connection, so that nothing was sent."""
     return isinstance(error, exceptions.MaxConnectionsError) or str(error) == "No connection available."
 
 
@@ -78,8 +78,8 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
 
 
 class Explained:
-    """Raises Redis's errors as Holdfast's; `url` has no password. It is a class because it is entered around every
-    command, many at once: a generator would take as long as building the command."""
+    """A block that raises Redis's errors as Holdfast's errors. `url`: the address in error texts, without the password.
+    This is a class and not a generator, because it surrounds every command and must cost little."""
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -1,4 +1,5 @@
-"""Examines a Redis server and a queue for an operator. Looks are independent: a refused one hides no other."""
+"""Examines a Redis server and a queue for an operator. Each value is asked for separately, so a refused question hides
+no other value."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ _REPLICA = re.compile(r"(slave|replica)\d+")
 
 
 def server(report: Info, found_by: str, address: str) -> store_info.ServerInfo:
-    """The server's name and version. Valkey reports the Redis version that it is compatible with beside its own."""
+    """The server's name and version. Valkey reports two versions: its own, and the version of Redis that it is
+    compatible with."""
     is_valkey = report.get("server_name") == "valkey" or "valkey_version" in report
     return store_info.ServerInfo(
         engine="valkey" if is_valkey else "redis",
@@ -79,7 +81,8 @@ def persistence(report: Info, config: Mapping[str, str | None] | None) -> store_
 
 
 def slow_commands(entries: Sequence[Sequence[Any]], scripts: Mapping[str, str]) -> tuple[store_info.SlowCommand, ...]:
-    """The entries of SLOWLOG GET: number, Unix time, microseconds, words, …; `scripts`: our operations by their SHA."""
+    """The entries of SLOWLOG GET: number, Unix time, microseconds, words, …; `scripts`: Holdfast's operations by their
+    SHA."""
     return tuple(
         store_info.SlowCommand(
             int(at) * 1000, int(took) / 1000, _called([word.decode(errors="replace") for word in words], scripts)
@@ -89,7 +92,8 @@ def slow_commands(entries: Sequence[Sequence[Any]], scripts: Mapping[str, str]) 
 
 
 def _called(words: Sequence[str], scripts: Mapping[str, str]) -> str:
-    """The name of the command; for our scripts also the operation. Other words may be secret."""
+    """The name of the command; for a script of Holdfast also the operation. Other words are left out, because they may
+    be secret."""
     name = words[0].upper() if words else ""
     return f"{name} {scripts[words[1]]}" if name == "EVALSHA" and words[1:] and words[1] in scripts else name
 
@@ -117,8 +121,8 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         self._unseen: dict[str, str] = {}
 
     async def facts(self, watch: float) -> store_info.StoreInfo:
-        """Examine everything; lanes are watched for `watch` seconds. Raises the errors of `ping`, except for a lack of
-        rights."""
+        """Examine everything; lanes are watched for `watch` seconds. Raises the errors of `ping`, but no error if the
+        user lacks a right."""
         try:
             await self._command("PING")
         except StoreRefusedError as error:
@@ -155,8 +159,8 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         )
 
     async def _look(self, what: str, look: Callable[[], Awaitable[T]]) -> T | None:
-        """The answer of a look. If the store refuses it: None, and the refusal is noted. If the store goes away, the
-        examination ends."""
+        """The answer to one question. If the store refuses it, returns None and notes the refusal. If the store goes
+        away, the examination ends with an error."""
         try:
             return await look()
         except StoreUnavailableError:
@@ -169,7 +173,7 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         return info(await self._command("INFO"))
 
     async def _config(self, *names: str) -> dict[str, str] | None:
-        """Settings of the server; None if the server or the user's rights hide them."""
+        """Settings of the server; None if the server does not show them to this user."""
         answer = await self._look("settings", lambda: self._command("CONFIG", "GET", *names))
         return None if answer is None else {name: value.decode(errors="replace") for name, value in pairs(answer)}
 
@@ -216,8 +220,7 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         return store_info.AclInfo((user or b"").decode(), missing, await self._scripts())
 
     async def _scripts(self) -> str:
-        """Load every script: compiling shows whether this server knows our flags. These are the scripts that workers
-        load."""
+        """Load every script that workers use. This shows whether the server can compile them and knows their flags."""
         try:
             await self.connection.load()
         except StoreUnavailableError:
@@ -265,10 +268,11 @@ def _number(text: str | None) -> int | None:
 
 
 class RedisInspect(RedisPart):
-    """The calls that look at everything; costly."""
+    """The calls that look at the whole queue. They are slow."""
 
     async def snapshot(self) -> dict[str, object]:
-        """Every key with type, when it expires (`ttl`: Unix time in ms, -1: never) and content, at one moment."""
+        """Every key of the queue with its type, its content, and the time at which it expires (`ttl`: Unix time in ms;
+        -1: never), all at one moment."""
         return decode.snapshot(await self._run("snapshot"))
 
     async def examine(self, lanes: Sequence[str], watch: float) -> store_info.StoreInfo:

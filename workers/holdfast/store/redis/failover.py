@@ -1,9 +1,8 @@
-"""Connections to the present primary: each asks a locator for the address before it connects. The library's pool for
-Sentinel works so, and our Cluster locator answers the same question.
+"""Connections to the present primary. Before it connects, a connection asks a locator for the address. The library's
+pool for Sentinel works in this way. Holdfast's locator for Cluster has the same interface.
 
-The library's RedisCluster is not used. All keys of a namespace are in one slot, so one node at a time serves us, also
-for commands without a key. And RedisCluster follows ASK, which is wrong for a script: its other keys may not have moved
-yet.
+The library's RedisCluster is not used. All keys of a namespace are in one slot, so one node at a time serves them all.
+And RedisCluster follows ASK redirects. For a script this is wrong, because some of its keys may not have moved yet.
 """
 
 from __future__ import annotations
@@ -36,7 +35,8 @@ def following_pool(locator: ServerLocator, name: str, options: Mapping[str, Any]
 
 
 class ServerLocator(ABC):
-    """Asks known servers for the address of ours, one after the other, beginning with the one that answered last."""
+    """Asks known servers for the address of the present primary, one after the other. It begins with the server that
+    answered last."""
 
     form: ClassVar[str]
 
@@ -88,7 +88,7 @@ class ServerLocator(ABC):
 
     @abstractmethod
     async def _answer(self, client: Any, host: Address, name: str) -> Address:
-        """The answer of the server `host`; ResponseError if it does not know."""
+        """The answer of the server `host`; raises ResponseError if that server does not know."""
 
 
 def _of_all(errors: Mapping[Address, Exception]) -> RedisError:
@@ -131,6 +131,7 @@ class ClusterLocator(ServerLocator):
 
 
 def _host(raw: bytes | None) -> str | None:
-    """The host of a node; None if the node does not know its own name. Then the name counts under which we asked it."""
+    """The host of a node; None if the node does not know its own name. Then the host under which it was asked is
+    used."""
     name = (raw or b"").decode()
     return name if name not in {"", "?"} else None

@@ -1,9 +1,10 @@
 """Runs commands over connections of the library's pool, without the library's client.
 
-For each command that client takes a connection from the pool, packs the command in Python, sets two time limits, reads
-through two streams and gives the connection back. This takes four times as long as the command itself. Its table of all
-commands writes to memory that processes share. Our client keeps the connections that it has taken, and gives one back
-only if a caller waits for the pool. The library opens them: TLS, login, Sentinel and Cluster are as with its client.
+For each command, the library's client takes a connection from the pool, packs the command in Python, sets two time
+limits, reads through two streams and gives the connection back. This takes four times as long as the command itself.
+Its table of all commands also makes forked processes copy memory that they could share. FastClient keeps the
+connections that it has taken, and gives one back only if a caller waits for the pool. The library opens the
+connections, so TLS, login, Sentinel and Cluster work as usual.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class CommandProtocol(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """True if a command may be sent, and the next answer will belong to it."""
+        """True if a command may be sent now: the next answer will be the answer to this command."""
         return not (self.is_spoiled or self._transport.is_closing() or self.connection.should_reconnect())
 
     @property
@@ -60,7 +61,7 @@ class CommandProtocol(asyncio.Protocol):
         return time.monotonic() - self._sent_at < self._pinged_after
 
     def send(self, packed: bytes) -> asyncio.Future[Any]:
-        """Send a command; the future gets its answer, or an error of the library. It must be usable."""
+        """Send a command; the future gets its answer, or an error of the library. The connection must be usable."""
         self._sent_at = time.monotonic()
         if self._timer is None and self._answer_timeout is not None:
             self._timer = self._loop.call_later(self._answer_timeout, self._look_at_time)
@@ -69,8 +70,8 @@ class CommandProtocol(asyncio.Protocol):
         return answer
 
     def send_behind(self, packed: bytes) -> asyncio.Future[Any] | None:
-        """Send a second command behind the blocking one; None if the first answer has already come. The future gets the
-        second answer; it is cancelled if the first command gets none."""
+        """Send a second command while the first still blocks. Returns None if the first answer has already come. The
+        future gets the second answer; it is cancelled if the first command gets no answer."""
         if self._answer is None or self._answer_behind is not None:
             return None
         answer = self._answer_behind = self._loop.create_future()
@@ -82,8 +83,7 @@ class CommandProtocol(asyncio.Protocol):
             raise ConnectionError("Bad response from PING health check")
 
     def leave(self) -> None:
-        """Put the library's protocol back in its place; if the transport has ended, the library's protocol knows it
-        already."""
+        """Let the library's protocol handle the connection again. It already knows if the transport has ended."""
         self._stop_timer()
         if not self._transport.is_closing():
             self._transport.set_protocol(self._library)
@@ -118,7 +118,7 @@ class CommandProtocol(asyncio.Protocol):
         self._break(ConnectionError(f"{CLOSED} {exc or ''}".rstrip()))
 
     def _end(self, reply: Any) -> None:
-        """Hand the reply to the caller that waits for it."""
+        """Give the reply to the caller that waits for it."""
         answer, self._answer, self._answer_behind = self._answer, self._answer_behind, None
         if answer is None or answer.done():  # its caller was cancelled
             return
@@ -135,8 +135,8 @@ class CommandProtocol(asyncio.Protocol):
         self._end(error)
 
     def _look_at_time(self) -> None:
-        """End a command that waits too long. One timer serves many commands, because setting one for each costs
-        time."""
+        """End commands that have waited too long for their answers. One timer serves many commands, because setting one
+        for each costs time."""
         self._timer = None
         if self._answer is None or self._answer_timeout is None:
             return
@@ -161,7 +161,7 @@ Offer = Callable[[Send | None], None]
 
 
 class CommandBehind:
-    """A command that was sent behind a blocking one. The server runs it as soon as the first one has ended."""
+    """A command that was sent while another one blocks. The server runs it as soon as the first one has ended."""
 
     def __init__(self, protocol: CommandProtocol) -> None:
         self._protocol = protocol
@@ -221,9 +221,9 @@ class FastClient:
             await self._keep(protocol)
 
     async def execute_waiting(self, wait: tuple[Any, ...], offer: Offer, seconds: float) -> tuple[Any, Any]:
-        """The answers of a blocking command, and of a second one sent behind it. The second is None if none was sent,
-        or the server did not know its script. `offer` gets the function that sends the second command, and later
-        None when it is too late.
+        """The answers of a blocking command, and of a second one sent behind it. The second answer is None if no second
+        command was sent, or if the server did not have its script. `offer` gets the function that sends the second
+        command, and later None when it is too late.
 
         `seconds`: the longest time from the first answer to the second. After an error the second command may have run.
         """
@@ -249,7 +249,7 @@ class FastClient:
             await self._keep(protocol)
 
     async def _wait(self, protocol: CommandProtocol, packed: bytes, behind: CommandBehind, offer: Offer) -> Any:
-        """The answer of the command that blocks."""
+        """Wait for the answer of the blocking command."""
         if not protocol.is_fresh:  # the server may be gone
             await protocol.ping()
         answer = protocol.send(packed)
@@ -275,7 +275,8 @@ class FastClient:
         await self.connection_pool.aclose()
 
     async def _take_another(self, unusable: CommandProtocol | None) -> CommandProtocol:
-        """Take a connection from the pool, which has done login and checks; waits while all are in use."""
+        """Take a connection from the pool, which has logged in and checked it. Waits while all connections are in
+        use."""
         if unusable is not None:
             await self._give_back(unusable)
         while self._idle:

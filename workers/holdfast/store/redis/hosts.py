@@ -11,15 +11,17 @@ from holdfast.store.redis.decode import pairs
 
 
 class RedisHosts(RedisPart):
-    """The calls about hosts that claim nothing, and about published handlers: how a task of each is submitted."""
+    """The calls about hosts that claim nothing, and about the handlers that workers publish, so that others know how to
+    submit tasks to them."""
 
     async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
-        """Make the workers of a host (ALL_HOSTS: of all) claim nothing until it is resumed, new workers included."""
+        """Make a host quiet (ALL_HOSTS: all hosts): until it is resumed, its workers claim nothing. This includes
+        workers that start later."""
         word, workers = await self._change_setting("quiet_host", host, _line(by), _line(reason))
         return QuietOrder(word == b"quiet", workers)
 
     async def resume_host(self, host: str, by: str) -> QuietOrder:
-        """End `quiet_host`. An order for all hosts and one for this host are ended separately."""
+        """End the order of `quiet_host`. An order for all hosts and one for this host are ended separately."""
         word, workers = await self._change_setting("resume_host", host, _line(by))
         return QuietOrder(word == b"resumed", workers)
 
@@ -30,7 +32,7 @@ class RedisHosts(RedisPart):
         ValueError if `host` or `by` is empty. A halt is kept like a quiet host, under a name that no host has.
         """
         if not host.strip() or not by.strip():
-            raise ValueError(f"a halt of host {host!r}, said by {by!r}: name a host, or * for all, and who says so")
+            raise ValueError(f"halt of host {host!r} by {by!r}: neither may be empty; host may be * for all hosts")
         _, workers = await self._change_setting("quiet_host", halt_mark(host), _line(by), _line(reason))
         return QuietOrder(is_new=True, workers=workers)
 

@@ -167,9 +167,10 @@ SCHEMA = 1
 class Keys:
     """The keys of one namespace; all of them share the Cluster slot of the plain queue name.
 
-    In a Cluster a lane must share it, too, and scripts name a second key that never exists. While a slot is moved key
-    by key, the old node lacks that key, and so refuses a script before it begins. Otherwise the script would fail in
-    the middle, at the first moved key. The new node refuses a script that comes too early.
+    In a Cluster, the keys of lanes must share this slot, too. Scripts also name a second key that never exists. While a
+    slot is moved key by key, the old node does not find the second key, and refuses a script before it begins. Without
+    this key, the script would fail in the middle, at the first key that has moved. The new node refuses a script that
+    comes too early.
     """
 
     queue: str
@@ -189,7 +190,8 @@ class Keys:
         return self.prefix + KEY_NAMES[name]
 
     def name(self, lane: str) -> str:
-        """The canonical name of a lane: a lane of the namespace may also be named by its list."""
+        """The name of a lane, in the one spelling that the store uses. A lane of the namespace may also be given by the
+        key of its list."""
         if lane == self.queue:
             return lane
         name = lane.removeprefix(self["lane"])
@@ -201,7 +203,8 @@ class Keys:
         return name
 
     def lane(self, lane: str) -> str:
-        """The list of a lane: the plain queue, any list named with a colon, else one of the namespace's own."""
+        """The key of a lane's list. The queue itself, and a name with a colon, is such a key. Any other name is a lane
+        of the namespace."""
         name = self.name(lane)
         return name if name == self.queue or ":" in name else self["lane"] + name
 
@@ -219,7 +222,8 @@ class Keys:
         return self["conversations"] if owner is None else self["owned"] + owner
 
     def packed_rollup(self, length_ms: int, window: int) -> str:
-        """The figures of ten minutes, of an hour or a day; `window`: their number, counted from 1970."""
+        """The figures of ten minutes, of an hour or a day; `window`: the number of this stretch of time, counted from
+        1970."""
         return f"{self['rollups']}{PACKED_NAMES[length_ms]}{window}"
 
     @property

@@ -31,7 +31,8 @@ class RedisLanes(RedisPart):
     """The calls about lanes: their state, limits and pauses, and unreadable entries, which were set aside."""
 
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
-        """The state of lanes: these, those that tasks came through, and those that have limits or are paused."""
+        """The state of the given lanes, of all lanes through which tasks came, and of lanes that have limits or are
+        paused."""
         now_ms, rows, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
         orders = _orders({name: value.decode(errors="replace") for name, value in pairs(rules)})
         states = sorted((_lane(row, orders) for row in rows), key=lambda lane: lane.name)
@@ -60,12 +61,13 @@ class RedisLanes(RedisPart):
         return [_service(place, answer) for place, answer in zip(places, answers, strict=True)]
 
     async def bound(self, rules: Sequence[LaneLimit]) -> int:
-        """Set an operator's limits, which override those of settings; returns the number that changed."""
+        """Set limits of an operator, which override those of the settings. Returns the number of limits that
+        changed."""
         return int(await self._change_setting("bound", "asked", *self._limits(rules)))
 
     async def declare(self, host: str, rules: Sequence[LaneLimit]) -> int:
-        """Set all limits in the settings of this host, and remove those that it set before and no longer has. Returns
-        how many changed."""
+        """Set all limits in the settings of this host. Limits that the host set before and that its settings no longer
+        have are removed. Returns the number of limits that changed."""
         # by `_run`: a ledger does not keep them, because the host's steward sets them again when it starts
         return await self._number("bound", f"set@{host}", *self._limits(rules))
 
@@ -98,11 +100,11 @@ class RedisLanes(RedisPart):
         return item is not None and await self._command("LREM", self._keys["unreadable"], 1, item) == 1
 
     async def purge_unreadable(self, until_ms: int, limit: int) -> int:
-        """Delete at most `limit` entries that were set aside until then, oldest first; returns their number."""
+        """Delete at most `limit` entries that were set aside up to this moment, oldest first; returns their number."""
         return await self._number("purge_unreadable", until_ms, limit)
 
     async def _find(self, address: str) -> bytes | None:
-        """The entry as stored. While other entries are taken out it may be missed: ask again."""
+        """The entry as stored. While other entries are removed, this may miss the entry; then ask again."""
         at, start = f"{address.partition('-')[0]}|".encode(), 0
         while items := await self._command("LRANGE", self._keys["unreadable"], start, start + _PAGE - 1):
             for item in items:
@@ -192,7 +194,7 @@ LOOKS = 4
 
 
 async def look(connection: Connection, lane: str, earlier: LaneHead) -> LaneHead:
-    """The front of the lane now, compared with an earlier look. `lane`: its name in the store."""
+    """Look at the front of a lane, and compare it with an earlier look. `lane`: the lane's name in the store."""
     kind, length, first, second, pushed, suspects, turned, before = await connection.run(
         "glance", lane, earlier.first, earlier.second, *earlier.before
     )
@@ -200,7 +202,8 @@ async def look(connection: Connection, lane: str, earlier: LaneHead) -> LaneHead
 
 
 async def watched(connection: Connection, lanes: Sequence[str], seconds: float) -> tuple[LaneInfo, ...]:
-    """The state of the lanes after looks over this time, each compared with the one before; 0: one look."""
+    """Watch the lanes for this many seconds (0: one look), and compare each look with the one before. Returns the state
+    of the lanes."""
     heads, pushed = dict.fromkeys(lanes, LaneHead()), set[str]()
     for left in reversed(range(LOOKS if seconds else 1)):
         for lane, earlier in heads.items():

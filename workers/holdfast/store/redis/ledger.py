@@ -1,6 +1,6 @@
 """The Redis calls of a ledger: read events, tasks and kept settings, and put them back.
 
-A ledger keeps settings besides tasks. Their names: `schedule|<id>` for a schedule, `rules|` for limits and pauses of
+A ledger also keeps settings. The names of settings: `schedule|<id>` for a schedule, `rules|` for limits and pauses of
 lanes, `quiet|` for quiet hosts, `webhook|` for the queue's webhook.
 """
 
@@ -28,9 +28,10 @@ _AMENDED = re.compile(r"(\d{1,15}) (\d{1,15})", re.ASCII)
 class Dump(NamedTuple):
     """A whole task: its values in the order in which `dump` answers and `restore` takes them.
 
-    `history`: operation and result of each earlier turn. `dead`: the moment it became a dead letter. `webhooks`: name,
-    turn, state, URL and moment of each notice that waits to be posted. `steps`: place and text of each (see
-    core/steps.py). `parent_results`: six values of each task that it was submitted after (see dump.lua)."""
+    `history`: operation and result of each earlier turn. `dead`: the moment at which it became a dead letter.
+    `webhooks`: name, turn, state, URL and moment of each notice that waits to be posted. `steps`: place and text of
+    each (see core/steps.py). `parent_results`: six values of each task that it was submitted after (see dump.lua).
+    """
 
     task_id: str
     record: dict[str, bytes]
@@ -57,7 +58,7 @@ class Dump(NamedTuple):
 
     @property
     def amended(self) -> tuple[int, int]:
-        """The epoch and number of the last change after the task's end (see amendments.lua)."""
+        """The epoch and the number of the last change that was made to the task after its end (see amendments.lua)."""
         found = _AMENDED.fullmatch(self.text("amended"))
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
@@ -77,8 +78,8 @@ class Dump(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dumps:
-    """Tasks at one moment. `last`: the last event then ('' for none); `now_ms`: Redis's clock; `damaged`: ids of
-    tasks that cannot be read."""
+    """The dumps of tasks at one moment. `last`: the last event at this moment ('': none); `now_ms`: Redis's clock;
+    `damaged`: ids of tasks that cannot be read."""
 
     last: str
     now_ms: int
@@ -120,7 +121,8 @@ OVERTAKEN = b"overtaken"  # carried out long ago; later requests for the same se
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A task that was removed: which life of its id, and the epoch and number of this change (see amendments.lua)."""
+    """A task that was removed: the life of its id that was removed, and the epoch and the number of the removal (see
+    amendments.lua)."""
 
     task_id: str
     created_ms: int
@@ -129,7 +131,8 @@ class Removal:
 
 
 class Memory(StrEnum):
-    """How much of what a ledger has seen is still in the Redis that it reads (see ledger_standing.lua)."""
+    """The answer to the question whether Redis still has the events that the ledger has read (see
+    ledger_standing.lua)."""
 
     OK = "ok"
     MISSED = "missed"  # some events were trimmed unread
@@ -139,10 +142,10 @@ class Memory(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """A page of events. `position`: that of the last event;
-    `ids`: the tasks that events named; `now_ms`: Redis's clock; `settings`: the settings they named, each with the last
-    request that was carried out on it (0: none); `removals`: the tasks that were removed;
-    `doubted`: nobody claims until it is confirmed that this Redis has lost nothing."""
+    """A page of events. `position`: the position of the last event; `ids`: the tasks that events named; `now_ms`:
+    Redis's clock; `settings`: the settings they named, each with the last request that was carried out on it (0: none);
+    `removals`: the tasks that were removed; `doubted`: workers claim nothing until the ledger has confirmed that this
+    Redis has lost no data."""
 
     word: Memory
     position: str
@@ -167,7 +170,8 @@ class Restored(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptSetting:
-    """A setting that a ledger keeps. `content`: names and values in turn; the last known ones if it was `removed`."""
+    """A setting that a ledger keeps. `content`: names and values, alternating. If the setting was `removed`, its last
+    known content."""
 
     name: str
     content: tuple[bytes, ...]
@@ -175,7 +179,7 @@ class KeptSetting:
 
 
 class RedisLedger(RedisPart):
-    """Redis as its ledger sees it."""
+    """The calls by which a ledger reads and rebuilds its Redis."""
 
     async def follow(self, epoch: str, after: str, witness: str, limit: int) -> EventPage:
         answer = await self._run("follow", epoch, after, witness, limit)
@@ -198,29 +202,31 @@ class RedisLedger(RedisPart):
 
     async def read(self, epoch: str, witness: str, task_ids: Sequence[str]) -> tuple[Dumps, int] | None:
         """The first of these tasks, as many as PAGE_BYTES allow, and the number of ids searched. None if this Redis has
-        lost the event `witness`, or neither follows that ledger nor is rebuilt from it."""
+        lost the event `witness`, or belongs to another ledger."""
         answer = await self._run("dump", epoch, witness, PAGE_BYTES, *task_ids)
         return None if answer == ELSEWHERE else read_dumps(answer)
 
     async def known(self, cursor: str, page: int) -> tuple[str, list[str]]:
-        """Ids of tasks among the next keys, and the next cursor ('' at the end)."""
+        """The ids of tasks among the next keys of Redis, and the next cursor ('' at the end)."""
         following, ids = await self._run("known", cursor or "0", page, "")
         return "" if following == b"0" else following.decode(), [each.decode() for each in ids]
 
     async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[tuple[Restored, str]]:
-        """Put tasks back. Returns for each a word, and the reason if the task is damaged; or OTHER alone."""
+        """Put tasks back. Returns a word for each task, and the reason if the task is damaged. Returns only OTHER if
+        this Redis belongs to another ledger."""
         args = [value for dump in dumps for value in flat(dump)]
         answers = [answer.decode().partition(" ") for answer in await self._run("restore", epoch, *args)]
         return [(Restored(word), reason) for word, _, reason in answers]
 
     async def remove(self, epoch: str, removals: Sequence[Removal]) -> None:
-        """Remove these lives again, if this Redis was set back and has them."""
+        """Remove tasks again that came back because this Redis was set back."""
         args = [value for one in removals for value in (one.task_id, one.created_ms, one.epoch, one.number)]
         while args and await self._run("remove", epoch, *args) not in {0, b"other"}:
             pass  # results are deleted in bounded steps
 
     async def behind(self, epoch: str, witness: str, operation: str, *args: Value) -> Any:
-        """The answer of an operation that only a Redis without losses may run; else ELSEWHERE (see followed.lua)."""
+        """Run an operation that must not run in a Redis that has lost data. Returns ELSEWHERE if it has (see
+        followed.lua)."""
         return await self.connection.run_behind("followed", operation, *args, epoch, witness)
 
     async def confirm(self, epoch: str, witness: str) -> None:
@@ -240,7 +246,7 @@ class RedisLedger(RedisPart):
         return (await self._command("HGET", self._keys["meta"], "rebuilding") or b"").decode()
 
     async def holds_an_epoch(self) -> bool:
-        """True if this Redis knows of a ledger: it was set back, not emptied."""
+        """True if this Redis has an epoch of a ledger. Then it was set back, and not emptied."""
         return bool(await self.owner() or await self.rebuilding())
 
     async def begin_rebuild(self, epoch: str) -> None:
@@ -257,17 +263,20 @@ class RedisLedger(RedisPart):
         return (await self._command("HGET", self._keys["meta"], "ledger") or b"").decode()
 
     async def disown(self) -> None:
-        """Make this Redis nobody's: the next steward treats it as one that has lost data."""
+        """Delete the mark of the ledger in this Redis. The next steward then treats it as a Redis that has lost
+        data."""
         await self._command("HDEL", self._keys["meta"], "ledger", "rebuilding")
 
     async def give(
         self, epoch: str, submissions: Sequence[tuple[Submission, bool]], verb: str = "run"
     ) -> list[Receipt] | None:
-        """`submit_with_options`, or `message` for each, for a ledger; None if this Redis does not follow it.
+        """Submit tasks for a ledger, or add messages to tasks if `verb` is `message`. Returns None if this Redis does
+        not follow the ledger.
 
-        Beside each submission stands whether it was promised: its producer was told that it is accepted. If Redis
-        cannot take a promised task, it is recorded as rejected; a refused promised message is set aside. Raises
-        StoreError if one depends on a damaged key: it can be made when the key is mended.
+        Each submission comes with a flag. True: it is promised, which means that its producer was told that it is
+        accepted. If Redis cannot take a promised task, the task is recorded as rejected. A promised message that Redis
+        refuses is set aside. Raises StoreError if a task depends on a damaged key; the task can be submitted again when
+        the key is mended.
         """
         if verb == "message":
             words = [await self._give_message(epoch, one, promised) for one, promised in submissions]
@@ -283,7 +292,9 @@ class RedisLedger(RedisPart):
         receipts = [Receipt(Accepted(word.decode()), of.decode()) for word, of in answer]
         for (one, _), receipt in zip(submissions, receipts, strict=True):
             if receipt.accepted is Accepted.DAMAGED:
-                raise StoreError(f"task {one.task_id} cannot be tied to others: {receipt.task_id}")
+                raise StoreError(
+                    f"task {one.task_id} depends on a damaged record of its batch or parents: {receipt.task_id}"
+                )
         return receipts
 
     async def _give_message(self, epoch: str, one: Submission, promised: bool) -> Receipt | None:
@@ -293,7 +304,8 @@ class RedisLedger(RedisPart):
         return None if answer == ELSEWHERE else Receipt(Accepted(answer.decode()), one.task_id)
 
     async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> State | TaskObstacle | None:
-        """`cancel`, `pause` or `resume` for a ledger: the state afterwards, an obstacle, or None as in `give`."""
+        """Cancel, pause or resume a task for a ledger. Returns the state afterwards or an obstacle; None if this Redis
+        does not follow the ledger."""
         answer = await self.connection.run_behind("once", verb, task_id, reason, request, epoch)
         return None if answer == ELSEWHERE else known_word(TASK_WORDS, task_id, answer)
 
@@ -304,7 +316,7 @@ class RedisLedger(RedisPart):
     async def kept_settings(
         self, epoch: str, witness: str, names: Sequence[str]
     ) -> tuple[str, list[KeptSetting]] | None:
-        """The last event in Redis, and these settings; None if this Redis no longer follows the ledger."""
+        """Read these settings, and the last event in Redis. Returns None if this Redis no longer follows the ledger."""
         answer = await self._run("facts", epoch, witness, *names)
         if answer == ELSEWHERE:
             return None
@@ -314,16 +326,19 @@ class RedisLedger(RedisPart):
         ]
 
     async def restore_settings(self, epoch: str, settings: Sequence[KeptSetting], *, set_back: bool) -> None:
-        """Put settings back into a Redis that is rebuilt: `set_back` to an earlier moment, or emptied."""
+        """Put settings back into a Redis that is being rebuilt. `set_back`: Redis was set back to an earlier moment;
+        False: it was emptied."""
         args: list[Value] = [epoch, int(set_back)]
         for setting in settings:
             args += (setting.name, int(setting.removed), len(setting.content), *setting.content)
         await self._run("restore_facts", *args)
 
     async def request(self, epoch: str, setting: str, number: int, operation: str, args: Sequence[Value]) -> Any:
-        """Run a change request; the operation's answer, or None if this Redis does not follow the ledger.
+        """Carry out a change request. Returns the answer of its operation; None if this Redis does not follow the
+        ledger.
 
-        A request is carried out once: a repetition gets the same answer, or OVERTAKEN if the answer was forgotten.
+        A request is carried out only once. A repetition gets the same answer, or OVERTAKEN if Redis no longer has the
+        answer.
         """
         answer = await self.connection.run_behind("requested", operation, *args, setting, number, epoch)
         return None if answer == ELSEWHERE else answer

@@ -1,8 +1,8 @@
-"""Tells waiting callers on the channel of a task when a turn settles.
+"""Wakes callers that wait for a task: Redis publishes a notice on the task's channel when a turn settles.
 
-All callers of one process share one subscription: a thousand of them take one connection. One caller reads for all, and
-when it leaves another caller continues. So no asyncio task runs in the background. If the connection breaks, each
-caller gets the error, looks at its tasks and subscribes again.
+All callers of one process share one subscription: a thousand of them take one connection. One of the callers reads the
+connection for all. When it leaves, another caller goes on reading. So no asyncio task runs in the background. If the
+connection breaks, each caller gets the error, looks at its tasks and subscribes again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _SPECIAL = re.compile(r"([*?\[\]\\])")
 
 class Waiter:
     """One waiting caller. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those that the server
-    has not confirmed yet. `notices`: those it has not taken. `heeds_parts`: it also wants notices of emitted parts."""
+    has not confirmed yet. `notices`: the notices that the caller has not taken yet. `heeds_parts`: it also wants
+    notices of emitted parts."""
 
     def __init__(self, channels: frozenset[str], names: frozenset[str], *, heeds_parts: bool = False) -> None:
         self.channels = channels
@@ -54,8 +55,8 @@ class Waiter:
 
 
 class Notifications:
-    """The subscription of one process. `client`: for calls that block; `prefix`: of the channel of each task.
-    `_waiters`: by each channel and pattern that they need."""
+    """The subscription of one process. `client`: the client for calls that block. `prefix`: the beginning of the names
+    of tasks' channels. `_waiters`: the waiting callers, by each channel and pattern that they need."""
 
     def __init__(self, client: Any, prefix: str, explained: Explained) -> None:
         self._client = client
@@ -70,11 +71,12 @@ class Notifications:
         self._is_read = False
 
     def settled(self, task_ids: Sequence[str]) -> AsyncGenerator[str]:
-        """'' once the subscription stands, then ids of these tasks as turns settle; ends with StoreUnavailableError."""
+        """Yield '' when the subscription is complete, then the ids of these tasks as their turns settle. Raises
+        StoreUnavailableError when the connection is lost."""
         return self._notices(self._waiter(task_ids))
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:
-        """Like `settled`, also for new parts of this task."""
+        """Like `settled`, for this task; also yields its id when it has new parts."""
         channel = frozenset([self._prefix + task_id])
         return self._notices(Waiter(channel, channel, heeds_parts=True))
 
@@ -136,7 +138,7 @@ class Notifications:
             raise
 
     async def _unsubscribe(self) -> None:
-        """Unsubscribe channels that no caller needs any more, once they outnumber the needed ones."""
+        """Unsubscribe from channels that no caller needs any more, once they outnumber the channels in use."""
         unused = self._asked - self._waiters.keys()
         if len(unused) > _SINGLY + len(self._waiters):
             self._asked -= unused

@@ -29,7 +29,8 @@ Send = Callable[[Sequence[Submission]], Awaitable[list[Accepted]]]
 
 
 class Caller:
-    """A waiting caller. `leads`: it makes the next call. `error`: that of the call with its submission."""
+    """A caller that waits for its submission. `leads`: this caller makes the next call of the store. `error`: the error
+    of the call that had its submission."""
 
     def __init__(self, submission: Submission) -> None:
         self.submission = submission
@@ -66,7 +67,7 @@ class JoinedSubmits:
         return caller.answer or await self._alone(caller)
 
     async def _wait(self, caller: Caller) -> None:
-        """Wait until the caller has its answer or an error, or is to lead."""
+        """Wait until the caller has its answer or an error, or has to make the next call."""
         try:
             await caller.woken.wait()
         except BaseException:  # cancelled
@@ -98,7 +99,7 @@ class JoinedSubmits:
             self._pass_on()
 
     def _gathered(self, leader: Caller) -> list[Caller]:
-        """The callers whose submissions go along with the leader's."""
+        """The callers whose submissions go into the leader's call."""
         found, size = list[Caller](), len(leader.submission.operation)
         while self._waiting and len(found) < MOST - 1:
             size += len(self._waiting[0].submission.operation)
@@ -157,7 +158,8 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
 
 
 def submitted_with_options(keys: Keys, s: Submission, *, promised: bool = False) -> tuple[Value, ...]:
-    """A submission as arguments of `submit_with_options`. `promised`: a producer was told that it is accepted."""
+    """A submission as arguments of `submit_with_options`. `promised`: its producer was already told that it is
+    accepted."""
     return (*submitted(keys, s), _packed(s.options, promised=promised))
 
 
@@ -187,13 +189,14 @@ class RedisProducer(RedisPart):
         return [Receipt(Accepted(word.decode()), task_id.decode()) for word, task_id in answers]
 
     async def message(self, submission: Submission) -> Accepted:
-        """Add a message to a task that exists; `unknown` otherwise. Lane, due time and limits of the task stay."""
+        """Add a message to a task; answers `unknown` if there is no such task. Lane, due time and limits of the task
+        stay the same."""
         s = submission
         return Accepted(await self._word("message", s.task_id, s.message_id, f"o{s.digest}", s.operation))
 
     async def cancel(self, task_id: str, reason: str) -> State | TaskObstacle:
-        """Cancel a task; returns its state afterwards, or UNKNOWN. An unknown task is canceled if it comes within ten
-        minutes."""
+        """Cancel a task; returns its state afterwards, or UNKNOWN. An unknown task is canceled when it is submitted
+        within ten minutes."""
         return await self.change_task("cancel", task_id, reason)
 
     async def pause(self, task_id: str, reason: str) -> State | TaskObstacle:
@@ -212,7 +215,7 @@ class RedisProducer(RedisPart):
         return word
 
     def settled(self, task_ids: Sequence[str]) -> AsyncIterator[str]:
-        """Ids of these tasks as their turns settle; the first item is '' once the subscription stands."""
+        """Yield '' when the subscription is complete, then the ids of these tasks as their turns settle."""
         return self.connection.notices.settled(task_ids)
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:

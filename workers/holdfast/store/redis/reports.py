@@ -42,8 +42,8 @@ class RedisReports(RedisPart):
     """
 
     async def events(self, after: str, limit: int, timeout: float = 0.0) -> Happenings:
-        """Events after a position ('' from the first one kept), once there are some, at most `timeout` seconds. `limit`
-        counts entries of the stream; an entry that names several tasks gives one event for each."""
+        """The events after a position ('': from the first kept event on). Waits up to `timeout` seconds until there are
+        some. `limit` counts entries of the stream; an entry that names several tasks gives one event for each."""
         if timeout > 0:
             wait = ("COUNT", 1, "BLOCK", max(1, round(timeout * 1000)))
             await self._block(timeout, "XREAD", *wait, "STREAMS", self._keys["events"], after or "0-0")
@@ -51,14 +51,14 @@ class RedisReports(RedisPart):
         return Happenings(tuple(each for entry in entries for each in decode.happenings(entry)), missed == 1)
 
     async def events_before(self, position: str, limit: int) -> tuple[Happening, ...]:
-        """Events before a position ('' from the last one), newest first."""
+        """The events before a position ('': from the last event back), newest first."""
         newest = f"({position}" if position else "+"
         entries = await self._command("XREVRANGE", self._keys["events"], newest, "-", "COUNT", limit)
         return tuple(each for entry in entries for each in reversed(tuple(decode.happenings(entry))))
 
     async def report_duty(self, steward: str, ms: int) -> bool:
-        """Take or keep the duty to report the queue's figures for this long, or give it up (0). False: another steward
-        has it."""
+        """Take or keep, for this long, the duty to report the metrics of the queue; 0 gives it up. Returns False if
+        another steward has the duty."""
         return await self._number("report_duty", steward, ms) == 1
 
     async def gauges(self, lease_ms: int) -> Gauges:
@@ -74,7 +74,7 @@ class RedisReports(RedisPart):
 
     async def rollups(self, length_ms: int, since_ms: int, until_ms: int) -> AsyncIterator[tuple[int, Rollup | None]]:
         """Each minute, ten minutes, hour or day (by `length_ms`) that overlaps this time: its start in milliseconds and
-        its rollup; None if there is none. Packed ones, all but minutes, are kept for thirty days."""
+        its rollup; None if there is none. Rollups of more than a minute are packed, and kept for thirty days."""
         first, end, most = since_ms // length_ms, -(-until_ms // length_ms), _AT_ONCE[length_ms]
         for start in range(first, end, most):
             numbers = range(start, min(start + most, end))
@@ -109,7 +109,7 @@ class RedisReports(RedisPart):
         await self._command("XADD", self._keys["activity"], "MAXLEN", "~", KEPT, "*", *fields)
 
     async def activity_before(self, position: str, limit: int) -> tuple[Activity, ...]:
-        """The changes before a position ('' from the last one), newest first."""
+        """The changes before a position ('': from the last change back), newest first."""
         newest = f"({position}" if position else "+"
         entries = await self._command("XREVRANGE", self._keys["activity"], newest, "-", "COUNT", limit)
         return tuple(_read(entry) for entry in entries)

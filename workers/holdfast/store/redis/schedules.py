@@ -55,7 +55,7 @@ class RedisSchedules(RedisPart):
     async def put_schedule(
         self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
     ) -> Put:
-        """Set a schedule. The same spec changes nothing; with `again` one that has ended begins anew."""
+        """Set a schedule. The same spec changes nothing. With `again`, a schedule that has ended begins anew."""
         fields = [value for pair in _fields(definition) for value in pair]
         moments = (_text(expected), _text(due), _text(asked))
         answer = await self._change_setting("schedule_put", definition.schedule_id, int(again), *moments, *fields)
@@ -63,7 +63,8 @@ class RedisSchedules(RedisPart):
         return Put(PutAnswer(word.decode()), generation, int(moment) if moment else None)
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
-        """The schedules that are due. `scope`: the halts that keep the caller from making fires; None: no halt does."""
+        """The schedules that are due. `scope`: the halts that keep the caller from making fires; None: halts do not
+        matter."""
         answer = await self._run_whole("schedule_due", limit, *_halts(scope))
         if answer == HALTED:
             return Due(0, (), None, halted=True)
@@ -76,7 +77,7 @@ class RedisSchedules(RedisPart):
         return _records(await self._run("schedule_soon", after, until, offset, limit))[0]
 
     async def set_schedule_aside(self, one: SpoiltSchedule) -> ScheduleAnswer:
-        """Make an unreadable schedule never due until it is set again: ASIDE, or CHANGED."""
+        """Set an unreadable schedule aside: it is never due until it is set again. Answers ASIDE or CHANGED."""
         return ScheduleAnswer(await self._word("schedule_aside", one.schedule_id, one.generation))
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
@@ -86,13 +87,13 @@ class RedisSchedules(RedisPart):
         return [FireAnswer(answer.decode()) for answer in answers]
 
     async def pause_schedule(self, schedule_id: str, reason: str, until: int | None) -> ScheduleAnswer:
-        """Pause a schedule until a moment (None: until it is resumed): PAUSED, or UNKNOWN."""
+        """Pause a schedule until a moment (None: until it is resumed). Answers PAUSED or UNKNOWN."""
         return await self._change_schedule("schedule_pause", schedule_id, reason, _text(until))
 
     async def resume_schedule(
         self, schedule_id: str, generation: int, expected: int | None, due: int | None
     ) -> ScheduleAnswer:
-        """Resume a schedule of this generation: RESUMED, RUNNING, CHANGED or UNKNOWN."""
+        """Resume a schedule that has this generation. Answers RESUMED, RUNNING, CHANGED or UNKNOWN."""
         return await self._change_schedule("schedule_resume", schedule_id, generation, _text(expected), _text(due))
 
     async def _change_schedule(self, name: str, schedule_id: str, *arguments: Value) -> ScheduleAnswer:
@@ -102,12 +103,13 @@ class RedisSchedules(RedisPart):
         return ScheduleAnswer(word)
 
     async def remove_schedule(self, schedule_id: str) -> ScheduleAnswer:
-        """Remove a schedule: REMOVED, or UNKNOWN. Its running task goes on."""
+        """Remove a schedule; its running task goes on. Answers REMOVED or UNKNOWN."""
         word: bytes = await self._change_setting("schedule_remove", schedule_id)
         return ScheduleAnswer(word.decode())
 
     async def schedule(self, schedule_id: str) -> ScheduleRecord | None:
-        """The schedule; None if unknown. Raises UnreadableScheduleError if the record cannot be read."""
+        """The record of a schedule; None if there is no such schedule. Raises UnreadableScheduleError if the record
+        cannot be read."""
         record = await self._schedule(schedule_id)
         if isinstance(record, SpoiltSchedule):
             raise _unreadable(schedule_id, record.why)
@@ -134,7 +136,7 @@ class RedisSchedules(RedisPart):
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
         """Remove declared schedules that no live worker declares any more, while a pool of their application serves.
         This works in steps of about `limit` schedules. `seen` is the token of the step before, empty at first. After
-        the last step it rests until something changes or a minute has passed.
+        the last step, calls do nothing until something changes or a minute has passed.
         """
         (token, begins, more), removed, left = await self._run("schedule_retire", seen, limit)
         return Retired(token.decode(), _undeclared(removed), _undeclared(left), begins=begins == 1, more=more == 1)
@@ -156,7 +158,7 @@ class RedisSchedules(RedisPart):
         return tuple(_occurrence(line.decode()) for line in reversed(lines))
 
     async def wait_fires(self, timeout: float) -> bool:
-        """Block until an earlier fire appears, at most `timeout` seconds."""
+        """Block until a schedule is set that fires earlier than all others, but at most `timeout` seconds."""
         return await self._block(timeout, "BRPOP", self._keys["schedules_control"], timeout) is not None
 
 
@@ -167,7 +169,7 @@ def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:
 
 
 def _halts(scope: HaltScope | None) -> tuple[Value, ...]:
-    """The arguments of a script that tell which halts stop the caller."""
+    """Script arguments that say which halts keep the caller from making fires."""
     return ("", "") if scope is None else (scope.host, scope.seen)
 
 

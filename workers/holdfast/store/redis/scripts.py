@@ -131,7 +131,8 @@ def _plain(source: str) -> str:
 
 @cache
 def _statements(part: str) -> Sequence[tuple[str, str, frozenset[str]]]:
-    """A part's statements, the last first: the name that each defines ('' if it must stay), its text, its words."""
+    """The statements of a part, the last one first. Each has the name that it defines ('': the statement must stay),
+    its text, and its words."""
     part, found = _plain(part), list[tuple[str, str]]()
     end = len(part)
     for statement in reversed(list(_STATEMENT.finditer(part))):
@@ -143,7 +144,7 @@ def _statements(part: str) -> Sequence[tuple[str, str, frozenset[str]]]:
 
 
 def _mentioned(parts: Sequence[str], body: str) -> list[list[str]]:
-    """The statements of each part, without those that nothing after them uses."""
+    """The statements of each part, without definitions that no later statement uses."""
     words, kept = set(_words(body)), list[list[str]]()
     for part in reversed(parts):
         statements = list[str]()
@@ -156,7 +157,7 @@ def _mentioned(parts: Sequence[str], body: str) -> list[list[str]]:
 
 
 def _deferred(kept: Sequence[list[str]], parts: Sequence[str], guard: int) -> list[list[str]]:
-    """The statements, reordered: those that the guard does not need come after it."""
+    """The statements in another order: those that the guard does not need come after the guard."""
     needed = _mentioned(parts[:guard], _plain(parts[guard]))
     early, late = list[list[str]](), list[list[str]]()
     for statements, wanted in zip(kept[:guard], needed, strict=True):
@@ -166,9 +167,9 @@ def _deferred(kept: Sequence[list[str]], parts: Sequence[str], guard: int) -> li
 
 
 def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
-    """Wraps each part in a function around the rest, as far as names allow. Every call of a script creates its
-    functions again. For each local that a function uses, the server searches all locals used before; for a name from
-    further outside it only copies a reference.
+    """Wrap each part in a function around the rest of the script, as far as names allow. Every call of a script creates
+    its functions again. For each local that a function uses, the server searches all locals used before; for a name
+    from further outside it only copies a reference.
     """
     last_mention = {word: place for place, each in enumerate((*parts, body)) for word in _words(each)}
     outside: set[str] = set()
@@ -184,8 +185,8 @@ def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
 
 
 class Scripts(dict[str, Script]):
-    """The operations by name, each built when it is first wanted: to build all of them takes longer than most commands.
-    `replaced`: other text for parts of them."""
+    """The operations by name, each built when it is first used, because building all of them takes longer than most
+    commands. `replaced`: other text for parts of them."""
 
     def __init__(self, replaced: Mapping[str, str] | None = None) -> None:
         super().__init__()
@@ -200,7 +201,8 @@ SHIPPED = Scripts()
 
 
 def product() -> Mapping[str, Script]:
-    """Every operation as shipped. The parent calls this once before it forks, so that children share the text."""
+    """All operations, as workers use them. The parent calls this once before it forks, so that its children share the
+    memory of the texts."""
     if missing := [name for name in operations() if name not in SHIPPED]:
         for name in missing:
             SHIPPED[name] = build(name)

@@ -17,7 +17,7 @@ Info = Mapping[str, str]
 
 
 def info(text: bytes) -> dict[str, str]:
-    """The fields of an answer of INFO, by their names."""
+    """The fields of an answer to the command INFO, by their names."""
     lines = (line.split(":", 1) for line in text.decode(errors="replace").splitlines() if ":" in line)
     return {name: value for name, value in lines if value}
 
@@ -59,7 +59,7 @@ _ON_LANES = ("LINDEX", "LINSERT", "LLEN", "LPOP", "LPOS", "LPUSH", "LRANGE", "LR
 
 
 def needed_rights(keys: Keys, lanes: Sequence[str]) -> Iterator[tuple[str, Command]]:
-    """The name of each command, and one call of it for ACL DRYRUN."""
+    """All commands that Holdfast needs: the name of each, and an example of a call, for ACL DRYRUN."""
     yield "EVALSHA", ("EVALSHA", "0" * 40, *map(str, keys.declared))
     yield "SCRIPT LOAD", ("SCRIPT", "LOAD", "return 1")
     yield "CLIENT SETNAME", ("CLIENT", "SETNAME", "x")
@@ -104,8 +104,8 @@ class RedisServer(RedisPart):
         await self._command("PING")
 
     async def preflight(self, lanes: Sequence[str] = ()) -> None:
-        """Return if the server is reachable, new enough, evicts nothing, and holds our schema. Its user must be allowed
-        every command that is needed for the queue and these lanes.
+        """Return if the server is reachable and new enough, evicts no keys, and holds the schema of this Holdfast. The
+        user in the URL must be allowed to run every command that the queue and these lanes need.
 
         Raises StoreUnavailableError or StoreRefusedError.
         """
@@ -136,16 +136,16 @@ class RedisServer(RedisPart):
         if missing := await missing_rights(self.connection, lanes):
             more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
             raise StoreRefusedError(
-                f"Redis at {self.connection.url}: its user may not run {', '.join(missing[:SHOWN])}{more}, and "
-                "results would be recorded in part; give it these rights: supervisor doctor prints the command"
+                f"Redis at {self.connection.url}: the user of this URL may not run {', '.join(missing[:SHOWN])}{more}, "
+                "so results could be recorded in part: run the command that supervisor doctor prints"
             )
 
     async def _check_eviction(self) -> None:
         policy = memory(info(await self._command("INFO", "memory"))).policy
         if policy != "noeviction":
             raise StoreRefusedError(
-                f"Redis at {self.connection.url} evicts keys (maxmemory-policy {policy}), tasks would vanish; "
-                "set maxmemory-policy noeviction"
+                f"Redis at {self.connection.url} evicts keys (maxmemory-policy {policy}), so tasks could vanish; set "
+                "maxmemory-policy noeviction"
             )
 
     async def _check_schema(self) -> None:

@@ -27,8 +27,8 @@ class RedisSteward(RedisPart):
     """The calls of a steward: recovery, due tasks, bells, audit."""
 
     async def vouch(self, incarnations: Sequence[str], host: HostFacts | None = None) -> None:
-        """Extend the leases of workers that the steward's parent has not reported dead. `host`: facts to note about
-        their host."""
+        """Extend the leases of workers that the steward's parent has not reported dead. `host`: facts about this host
+        that the store notes."""
         facts = (host.clock_ms, host.version) if host else ("", "")
         for first in range(0, len(incarnations), VOUCHED_AT_ONCE):
             await self._run("vouch", *facts, *incarnations[first : first + VOUCHED_AT_ONCE])
@@ -45,24 +45,24 @@ class RedisSteward(RedisPart):
         lost_ms: int | None = None,
     ) -> int:
         """Declare the incarnation dead and put back its tasks; returns their number. A second call returns 0.
-        `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order caused the death, and it
-        makes no task a suspect. `begun`: the tasks that it had begun, each with the claim under which its handler has
-        ended; '' means that the handler ran, and counts under every claim. For tasks that had not begun the death does
-        not count. None: unknown; then the tasks claimed first count as begun, as many as it ran at once. `lost_ms`: how
-        long ago it ended; None: unknown, then its last heartbeat counts."""
+        `charged`: the death counts as a crash of its tasks. `ordered`: an operator's order caused the death, so no task
+        becomes a suspect because of it. `begun`: the tasks that it had begun, each with the claim under which its
+        handler has ended; '' means that the handler ran, and counts under every claim. For tasks that had not begun,
+        the death does not count. `begun` is None if this is unknown. Then the oldest claims count as begun, as many as
+        the worker ran at once. `lost_ms`: how long ago the worker ended; None: since its last heartbeat."""
         named = b"" if begun is None else _pack(dict(begun))
         ago = "" if lost_ms is None else lost_ms
         return await self._number("recover", incarnation, cause, int(charged), int(ordered), max_crashes, named, ago)
 
     async def last_request(self, incarnation: str) -> int:
-        """The number of the last `pull` of this worker; 0 where it is not known."""
+        """The number of the last `pull` of this worker; 0 if it is unknown."""
         return int(await self._command("HGET", self._keys["worker"] + incarnation, "request") or 0)
 
     async def take_back(self, incarnation: str, last_request: int, begun: Mapping[str, str]) -> int:
         """Put back the tasks that a silent worker has claimed and not begun; returns their number. `begun`: see
         `recover`.
 
-        Claims of requests after `last_request` stay. The worker must not begin the others any more: see
+        Claims of requests after `last_request` stay. The worker must no longer begin tasks of earlier claims: see
         `BegunTasks.is_revoked`. No crash and no release is counted for them.
         """
         return await self._number("take_back", incarnation, last_request, _pack(dict(begun)))
@@ -79,7 +79,7 @@ class RedisSteward(RedisPart):
         return promoted, None if wait < 0 else wait
 
     async def suspects(self, lanes: Sequence[str], workers: Sequence[str] = ()) -> Startable:
-        """The number of suspects of these lanes that may start now; a bounded number is looked at.
+        """The number of suspects in these lanes that may start now. Only a bounded number of suspects is looked at.
 
         With `workers`, the incarnations of a pool, only suspects whose handler that pool has are counted.
         """
@@ -89,7 +89,7 @@ class RedisSteward(RedisPart):
     async def unserved(self, timeout_ms: int, limit: int) -> int:
         """Fail tasks that have waited this long while no live worker had their handler; returns their number.
 
-        It looks at `limit` gates, and at `limit` tasks of each.
+        It looks at `limit` pairs of lane and handler, and at `limit` tasks of each.
         """
         return await self._number("unserved", timeout_ms, limit)
 
@@ -108,14 +108,15 @@ class RedisSteward(RedisPart):
         return entry
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
-        """Ring the bell of these lanes if they hold entries. Answers the number of entries, and how many lanes with
-        entries were not rung. A lane is not rung if no worker has heard its last bell yet, or if it may start no task
-        now."""
+        """Ring the bells of those of these lanes that hold entries. Answers the number of entries, and the number of
+        lanes with entries whose bell was not rung. A bell is not rung if no worker has heard the last one yet, or if
+        the lane may start no task now."""
         waiting, unrung = await self._run("ring", *map(self._keys.name, lanes))
         return waiting, unrung
 
     async def mend(self) -> None:
-        """Look for keys of the queue with a value of the wrong type, and rebuild a part of them from records."""
+        """Look for keys of the queue with a value of the wrong type, and rebuild some of them from the records of
+        tasks."""
         with suppress(StoreRefusedError):  # of a user who may not: others do it
             for _ in range(MENDED_AT_ONCE):
                 if (await self._run("mend", MENDED_PAGE))[1] == 0:
@@ -123,8 +124,8 @@ class RedisSteward(RedisPart):
 
     async def tend(self, lanes: Sequence[str]) -> Tended:
         """Carry out the orders (cancel, pause, resume) near both ends of these lanes, and remove entries there that no
-        task needs. Lanes that were looked at half a second ago are left out; of very many lanes the first are looked
-        at."""
+        task needs. Lanes that were looked at half a second ago are left out; if there are very many lanes, only the
+        first are looked at."""
         await self.mend()
         return Tended(*await self._run("tend", *map(self._keys.name, lanes[:TENDED_AT_ONCE])))
 
@@ -134,7 +135,7 @@ class RedisSteward(RedisPart):
 
     async def note_wrong_end(self, lane: str, front: LaneHead, steward: str) -> int:
         """Count the foreign entries that a look saw pushed at the front of the lane. All stewards see the same entries,
-        so only one steward's are counted at a time.
+        so only the looks of one steward count at a time.
 
         Answers the count since the lane's end was set, or since a day without such entries; 0 if the lane's front was
         changed.
@@ -146,31 +147,32 @@ class RedisSteward(RedisPart):
         await self._command("HSET", self._keys["meta"], "most_pending", most)
 
     async def audit(self, lane: str, limit: int, cursor: str) -> tuple[int, str]:
-        """Put back our own entries that another program took out of the lane: two looks in a row miss them. Returns
-        their number, and the next cursor."""
+        """Put back entries of Holdfast's own that another program took out of the lane. An entry counts as taken out if
+        two looks in a row do not find it. Returns the number of entries, and the next cursor."""
         put_back, following = await self._run("audit", self._keys.name(lane), limit, cursor)
         return put_back, following.decode()
 
     async def wait_alarm(self, timeout: float) -> bool:
-        """Block until an earlier due time appears, at most `timeout` seconds."""
+        """Block until a task is delayed that is due earlier than all others, but at most `timeout` seconds."""
         # BRPOP, so that the clients that block in BLPOP are workers and nothing else.
         return await self._block(timeout, "BRPOP", self._keys["steward_control"], timeout) is not None
 
     async def run_id(self) -> str:
-        """The server's run id. Another one means a restart or a failover: leases do not count for a while."""
+        """The server's run id. A new run id means that the server was restarted or replaced. Then expired leases do not
+        count for a while."""
         report = info(await self._command("INFO", "server"))
         if "run_id" not in report:
             raise StoreError(f"Redis at {self.connection.url} gives no run id")
         return report["run_id"]
 
     async def epoch(self, known: Epoch, fresh: str) -> Epoch:
-        """The store's present epoch, which gets the name `fresh` if it has none. `known` is the one that the caller saw
+        """The store's present epoch, which gets the name `fresh` if it has none. `known`: the epoch that the caller saw
         last. A store that comes back empty begins another epoch."""
         name, tasks, emptied_ago_ms, lost = await self._run("epoch", known.name, fresh, known.tasks)
         return Epoch(name.decode(), tasks, None if emptied_ago_ms < 0 else emptied_ago_ms, lost)
 
     async def latest(self, seen: str) -> tuple[str, int | None]:
-        """The id of the last event, to be passed as `seen` in the next call. If the store has lost the event `seen`
-        although it holds older ones: at least how many milliseconds of events are lost."""
+        """The id of the last event, to be passed as `seen` in the next call. Also, if the store has lost the event
+        `seen` but still has older events: a lower bound for the milliseconds of lost events."""
         last, gone_ms = await self._run("latest", seen)
         return last.decode(), None if gone_ms < 0 else gone_ms

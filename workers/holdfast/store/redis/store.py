@@ -47,12 +47,12 @@ class RedisStore(
 ):
     """All calls of a store. The stores in memory and with PostgreSQL are this one, with some calls of their own.
 
-    Times are milliseconds of the store's clock where a name ends in `_ms`. A call may be repeated if its answer was
-    lost: it is the same call by its request number, claim or id. A store that cannot be reached raises
-    StoreUnavailableError.
+    Times are milliseconds of the store's clock where a name ends in `_ms`. If the answer of a call was lost, the call
+    may be repeated: its request number, claim or id shows the store that it is the same call. A store that cannot be
+    reached raises StoreUnavailableError.
 
     Connections are made when first used; never use one across a fork. `replaced` and `clients` are those of Connection.
-    `with_ledger`: PostgreSQL keeps its tasks, too (see `ledger_of`).
+    `with_ledger`: PostgreSQL keeps the tasks, too (see `ledger_of`).
     """
 
     with_ledger: ClassVar[bool] = False
@@ -68,5 +68,5 @@ class RedisStore(
         return self.connection.url
 
     async def aclose(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         await self.connection.aclose()

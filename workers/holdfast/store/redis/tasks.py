@@ -41,7 +41,8 @@ class RedisTasks(RedisPart):
         return decode.task_record(task_id, answer) if answer else None
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
-        """A page of these tasks without payloads. While tasks change their state a list may miss or repeat one."""
+        """A page of these tasks without payloads. While tasks change their states, a list may miss a task or contain it
+        twice."""
         return decode.page(await self._run("list", *self._asked(wanted, "", limit, cursor)))
 
     async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
@@ -51,14 +52,14 @@ class RedisTasks(RedisPart):
         return decode.page_of_found(answer, search)
 
     def _asked(self, wanted: Wanted, text: str, limit: int, cursor: str) -> Iterator[str | int | float | bytes]:
-        """The arguments of the scripts that list and search."""
+        """The arguments of the scripts that list and search tasks."""
         yield from (decode.read_cursor(cursor), limit, self._keys.name(wanted.lane) if wanted.lane else "", wanted.name)
         yield from (given(ms) for ms in (wanted.older_ms, wanted.newer_ms))
         yield from (wanted.batch, wanted.owner, wanted.error, int(wanted.newest_first), text)
         yield from wanted.states or tuple(State)
 
     async def task_ids(self, beginning: str, cursor: str, page: int) -> TaskIds:
-        """The ids of tasks that start with `beginning`, among the next `page` keys."""
+        """The task ids that start with `beginning`, among the next `page` keys of Redis."""
         following, ids = await self._run("known", cursor or "0", page, beginning)
         return TaskIds(tuple(each.decode() for each in ids), "" if following == b"0" else following.decode())
 
@@ -84,15 +85,15 @@ class RedisTasks(RedisPart):
     async def parents(
         self, task_id: str, first: int = 1, *, results: bool = True
     ) -> tuple[tuple[ParentResult, ...], int | None]:
-        """The tasks that it was submitted after, in their order, from this place on, as many as one answer holds. Also
-        the place of the next one, None if there are no more."""
+        """The parents of a task in the order of `after`, from this place on, as many as one answer holds. Also the
+        place of the next parent, None if there are no more."""
         following, *flat = await self._run("parents_of", task_id, first, int(results))
         found = tuple(decode.parent_result(*flat[at : at + 6]) for at in range(0, len(flat), 6))
         return found, None if following < 0 else following
 
     async def results_of_parents(self, task_id: str, most_bytes: int = MOST_PARENT_BYTES) -> dict[str, ParentResult]:
-        """All parents of the task in the order of `after`; those behind the first `most_bytes` without their
-        results."""
+        """All parents of the task in the order of `after`; from the parent on with which the results exceed
+        `most_bytes`, without their results."""
         found, left = dict[str, ParentResult](), most_bytes
         following: int | None = 1
         while following is not None:
@@ -121,7 +122,7 @@ class RedisTasks(RedisPart):
         return await _all_pages(partial(self.step_names, task_id))
 
     async def children(self, task_id: str, limit: int) -> tuple[int, tuple[str, ...]]:
-        """The number of tasks that were submitted after it and are kept, and the ids of the first."""
+        """The number of the task's children that are still kept, and the ids of the first of them."""
         number, *ids = await self._run("children", task_id, limit)
         return number, tuple(each.decode() for each in ids)
 
@@ -141,7 +142,7 @@ class RedisTasks(RedisPart):
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
         """Run a failed, rejected or canceled task again, as a new task; submit a delayed task now. `change`: the bulk
-        change that does so; it does not retry a task again that it has retried before."""
+        change that asks for the retry. A bulk change does not retry the same task twice."""
         word, new = await self._run_whole("retry", task_id, reason, change)
         while word == b"more":  # the history of a task of many turns is copied in several steps
             word, new = await self._run_whole("retry", task_id, reason, change)
@@ -150,8 +151,8 @@ class RedisTasks(RedisPart):
         return RetryAnswer(decode.known_word(_RETRIED, task_id, word), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
-        """Dead letters that were not retried (until a moment), without payloads, newest first. They are taken by rank:
-        while letters come and go a page may repeat or miss one."""
+        """Dead letters that were not retried (until a moment), without payloads, newest first. While dead letters come
+        and go, a page may repeat or miss one."""
         start = decode.read_position(cursor)
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
@@ -161,11 +162,11 @@ class RedisTasks(RedisPart):
         return Page(tasks, str(start + limit) if len(ids) == limit else "", unreadable)
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
-        """Delete the dead letters among these tasks; returns their number."""
+        """Delete those of these tasks that are dead letters; returns their number."""
         return int(await self._run_whole("purge_dead", *task_ids))
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
-        """Delete the ended tasks among these with all their data; returns their number."""
+        """Delete those of these tasks that have ended, with all their data; returns their number."""
         return int(await self._run_whole("forget_tasks", *task_ids))
 
     async def trim(self, keep_ms: int, limit: int) -> int:
@@ -173,7 +174,8 @@ class RedisTasks(RedisPart):
         return await self._number("trim", keep_ms, limit, "")
 
     async def obliterate(self, cursor: str, page: int, *, force: bool) -> Obliterated:
-        """One step ('' to begin) of deleting everything of the queue, schedules and settings of lanes included."""
+        """Do one step of deleting all data of the queue, with its schedules and the settings of its lanes. `cursor`: ''
+        to begin."""
         following, number = await self._run("obliterate", cursor or "0", page, int(force))
         if following == b"busy":
             return Obliterated(0, "", number)
@@ -181,7 +183,7 @@ class RedisTasks(RedisPart):
 
 
 async def _all_pages(read: Callable[[int], Awaitable[tuple[tuple[T, ...], int | None]]]) -> list[T]:
-    """The items of all pages; `read` gives a page from a place on, and the place of the next one."""
+    """The items of all pages. `read(place)` returns the page from this place on, and the place of the next page."""
     found = list[T]()
     following: int | None = 0
     while following is not None:

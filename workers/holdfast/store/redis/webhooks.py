@@ -15,8 +15,8 @@ class RedisWebhooks(RedisPart):
     async def take_notices(
         self, limit: int, lease_ms: int, room: Room | None = None
     ) -> tuple[list[Notice | SpoiltNotice], int | None]:
-        """Take notices to post now; nobody else gets them for `lease_ms`. Also returns milliseconds until the next
-        (None: none waits). `room`: limits for receivers (None: no limits)."""
+        """Take notices to post now; no other steward gets them for `lease_ms`. Also returns the milliseconds until the
+        next notice is due (None: none waits). `room`: limits for receivers (None: no limits)."""
         room = room or Room()
         bounds = (room.unproven, room.share, room.unproven_share)
         busy = [word for pair in room.busy.items() for word in pair]
@@ -34,12 +34,13 @@ class RedisWebhooks(RedisPart):
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
         """Mark a notice as posted, or as given up for the reason `why`. False if that was done before.
 
-        `at_ms`: the moment of the posted notice. If the task has made progress since, that is posted next.
+        `at_ms`: the moment of the posted notice. If the task has made progress since then, the new progress is posted
+        next.
         """
         return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 
     async def notice_later(self, name: str, delay_ms: int, *, untried: bool = False) -> None:
-        """Post a notice again after a delay. `untried`: it was not posted, and has as many tries as before."""
+        """Post a notice again after a delay. `untried`: the notice was not posted, so this does not count as a try."""
         await self._run("webhook_later", name, delay_ms, int(untried))
 
     async def outbox(self, offset: int, limit: int) -> Outbox:
@@ -54,11 +55,11 @@ class RedisWebhooks(RedisPart):
         return await self._number("webhook_now", name) == 1
 
     async def set_webhook(self, url: str) -> None:
-        """Set the URL for all tasks without their own; '' for none."""
+        """Set the URL for all tasks without a URL of their own; '' removes it."""
         await self._run("webhook_set", url)
 
     async def set_webhook_of_task(self, task_id: str, known: str, url: str) -> WebhookChange:
-        """Set the URL of one task ('' for none) if it has the `known` one."""
+        """Set the URL of one task ('': none), if its present URL is `known`."""
         return WebhookChange(await self._word("webhook_of_task", task_id, known, url))
 
     async def wait_notices(self, timeout: float) -> bool:

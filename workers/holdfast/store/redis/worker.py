@@ -59,7 +59,7 @@ class RedisWorker(RedisPart):
     """The calls of one worker process."""
 
     async def register(self, worker: Introduction) -> Standing:
-        """Note what a new worker serves, and answer if it may work."""
+        """Register a new worker with the lanes and handlers that it serves. Answers whether the worker may work."""
         lanes, names, limits, application, schedules = self._served(worker.service)
         place = (worker.incarnation, worker.host, worker.boot, worker.pid, worker.slot)
         served = (lanes, names, worker.kind, limits, "" if worker.halt is None else worker.halt)
@@ -68,8 +68,8 @@ class RedisWorker(RedisPart):
         return Standing(word)
 
     async def reconnected(self, incarnation: str) -> None:
-        """Tell that a connection of this worker has ended: if a ledger follows the store, nobody claims until the
-        steward has compared the two."""
+        """Tell the store that a connection of this worker has ended. If PostgreSQL keeps the tasks, workers then claim
+        nothing until a steward has checked that Redis has lost no data."""
         await self._run("reconnected", incarnation)
 
     def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes, str, bytes]:
@@ -92,7 +92,7 @@ class RedisWorker(RedisPart):
         weights: Sequence[int] = (),
         ahead: int = 0,
     ) -> Pulled:
-        """Settle, then claim up to `slots` tasks.
+        """Report ended tasks, then claim up to `slots` tasks to begin.
 
         `weights` has one number for each lane; without weights, tasks come from the first lane that has any. `ahead`:
         how many more may be claimed, if the worker serves one lane and no limit applies.
@@ -133,13 +133,13 @@ class RedisWorker(RedisPart):
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
         """Add a worker's measurements to the rollup of this minute: by field, a number or a histogram (see
-        core/rollup.py). The same number of a report is added once."""
+        core/rollup.py). A report that is sent twice with the same number is added once."""
         flat = [value for item in samples.items() for value in item]
         await self._word("add_samples", incarnation, number, *flat)
 
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
-        """The last of the first `before` items of a task's history that one answer has room for, and how many items go
-        before those."""
+        """Part of a task's history: of its first `before` items the last ones, as many as one answer has room for. Also
+        the number of items before these."""
         items, first = await self._run("earlier", task_id, before)
         return tuple(items), first
 
@@ -149,8 +149,8 @@ class RedisWorker(RedisPart):
         return StepKept(StepVerdict(word.decode()), other.decode())
 
     async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep under the latest claim of a running task; if one is recorded there, answer how long it still
-        lasts."""
+        """Record a sleep under the latest claim of a running task; if a sleep is already recorded at this place, answer
+        how long it still lasts."""
         word, other, due, left = await self._run("sleep", task_id, claim, place, name, milliseconds)
         return SleepKept(StepVerdict(word.decode()), other.decode(), due, left)
 
@@ -177,7 +177,8 @@ class RedisWorker(RedisPart):
     async def renew(
         self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
     ) -> Renewed:
-        """Extend the lease, compare what the worker holds with what it owns, and report if entries wait in `lanes`."""
+        """Extend the lease, compare the tasks that the worker holds with those that it owns in the store, and report if
+        entries wait in `lanes`."""
         args: list[Value] = [incarnation, state, answered, len(lanes), *map(self._keys.name, lanes)]
         for held in holdings:
             args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
@@ -196,7 +197,7 @@ class RedisWorker(RedisPart):
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
         """Block until a bell of these lanes rings or a hint for this worker comes, at most `timeout` seconds.
 
-        Without lanes it waits for hints alone.
+        Without lanes it waits for hints only.
         """
         control = self._keys["control"] + incarnation
         return _hint(control, await self._block(timeout, *self._wait(control, lanes, timeout)))
@@ -223,8 +224,8 @@ def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
 
 
 def _operation_in(entry: bytes) -> bytes:
-    """The operation in an entry. An own entry is an operation with a mark in front, `{"_b":"<id>:<number>",`; a foreign
-    entry is an operation."""
+    """The operation in an entry. An entry that Holdfast has written is an operation with a mark at its beginning,
+    `{"_b":"<id>:<number>",`. A foreign entry is just an operation."""
     return b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :] if entry.startswith(_MARK) else entry
 
 

@@ -34,21 +34,21 @@ class Queue:
 
     @property
     def seen(self) -> str:
-        """The last event at the time of the last read: a Redis without it has lost data."""
+        """The last event that Redis had when it was last read. A Redis without this event has lost data."""
         return self.witness if is_before(self.position, self.witness) else self.position
 
     def is_stranger(self, owner: str) -> bool:
-        """True if a Redis that holds this epoch follows another ledger."""
+        """True if this epoch, found in a Redis, belongs to another ledger."""
         return owner not in {"", self.epoch} and not is_earlier(owner, self.epoch)
 
     def saw(self, event: str) -> Queue:
-        """The queue after a read at which this event was the last ('' for none)."""
+        """The row after a read of Redis. `event`: the last event in Redis at that time; '' if it had none."""
         return replace(self, witness=event) if is_before(self.seen, event) else self
 
 
 def first_epoch() -> str:
-    """The first epoch of a new ledger. An epoch is a number and the name of the ledger. Scripts read both: a later
-    epoch has a higher number."""
+    """The first epoch of a new ledger. An epoch is written as a number and the ledger's name. A later epoch has a
+    higher number. Scripts read both parts."""
     return f"1-{uuid4().hex}"
 
 
@@ -64,18 +64,18 @@ def is_earlier(epoch: str, other: str) -> bool:
 
 
 def epoch_number(epoch: str) -> int:
-    """The number of an epoch; 0: there is none."""
+    """The number of an epoch; 0 if the text names no epoch."""
     number, mark, _ = epoch.partition("-")
     return int(number) if mark else 0
 
 
 def moment(position: str) -> int:
-    """The moment of an event, by its position; 0 for none."""
+    """The moment (Unix milliseconds) of an event, by its position; 0 without a position."""
     return int(position.partition("-")[0] or 0)
 
 
 def is_before(position: str, other: str) -> bool:
-    """True if the first of two events came before the second; no event comes before any."""
+    """True if the first of two events came before the second; an empty position comes before every event."""
 
     def number(one: str) -> tuple[int, int]:
         ms, _, part = one.partition("-")
@@ -98,7 +98,8 @@ async def read(sql: Any, queue: str) -> Queue | None:
 
 
 async def lock(sql: Any, queue: str) -> Queue | None:
-    """The queue's row, locked until the end of the transaction; None also if another process holds it."""
+    """The queue's row, locked until the end of the transaction; None if there is none, or if another process holds the
+    lock."""
     return _queue(await sql.fetchrow(_LOCK, queue))
 
 

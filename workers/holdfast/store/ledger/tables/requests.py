@@ -1,8 +1,8 @@
 """The requests of producers, from their acceptance until the ledger has read their effect.
 
 A request waits, then it is given to Redis, and it is deleted in the transaction that ingests its effect. After a loss
-of Redis, the remaining requests are given again, in order, so a request may be given twice. The same happens to
-requests whose effect is missing when all events were read.
+of Redis, the remaining requests are given again, in order, so a request may be given twice. A request is also given
+again if all events were read and none shows its effect.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS N
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entered submission. `word`: the answer, if the ledger knows it. `first`: the ledger does not know the task.
-    `blocked`: earlier requests for its task wait and come first. `promised`: an earlier call has entered it, so its
-    producer may already believe that it is accepted."""
+    """A submission in the table. `word`: the answer, if the ledger knows it. `first`: the task is new to the ledger.
+    `blocked`: earlier requests for the task still wait, and come first. `promised`: an earlier call has written it, so
+    its producer may already have been told that it is accepted."""
 
     submission: Submission
     request: int = 0
@@ -84,8 +84,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that waits to be given. `ended`: the ledger has seen the end of its task. `known`: the ledger has seen
-    its message."""
+    """A request that Redis has not got yet. `ended`: the ledger knows that the task has ended. `known`: the ledger
+    already has the message."""
 
     request: int
     verb: str
@@ -99,10 +99,10 @@ class Waiting:
 async def enter(
     sql: Any, queue: str, batch: Sequence[Submission], verb: str = "run", most_pending: int = 1000
 ) -> list[Entry]:
-    """Accept these submissions, in the order of the batch: after this transaction they will reach Redis.
+    """Accept these submissions, in the order of the list. Once this transaction is committed, they will reach Redis.
 
-    `verb`: `run`, or `message` for those that need an existing task. `most_pending`: the number of messages that may
-    wait for one task; a message that is accepted here is not refused for that reason later.
+    `verb`: `run`, or `message` for messages to existing tasks. `most_pending`: the number of messages that may wait for
+    one task; a message that is accepted here is not refused for that reason later.
     """
     ids = sorted({one.task_id for one in batch})
     await change_requests.lock_order(sql, queue, ids)
@@ -125,7 +125,7 @@ async def enter(
 
 
 async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> EnteredRequest:
-    """Accept a request for a task; a request that waits already is not entered twice."""
+    """Accept a request for a task; if the same request already waits, no second one is written."""
     await change_requests.lock_order(sql, queue, [task_id])
     waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
     if waiting and waiting[-1]["verb"] == verb:
@@ -139,13 +139,13 @@ async def given(sql: Any, requests: Sequence[int]) -> None:
 
 
 async def put_off(sql: Any, request: int) -> None:
-    """Treat this request, and the later ones for its task, as if they had just been entered, so that others come
-    first."""
+    """Treat this request, and the later ones for its task, as if they had just been accepted, so that other requests
+    come first."""
     await sql.execute(_PUT_OFF, request)
 
 
 async def still_waiting(sql: Any, queue: str, task_ids: Collection[str], ours: Collection[int]) -> set[str]:
-    """The tasks among these whose submissions wait to be given, without `ours`."""
+    """Those of these tasks whose submissions are not in Redis yet. The requests `ours` are left out."""
     return {row["task_id"] for row in await sql.fetch(_STILL_WAITING, queue, list(task_ids), list(ours))}
 
 
@@ -159,7 +159,7 @@ async def drop(sql: Any, requests: Sequence[int]) -> None:
 
 
 async def confirm(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
-    """Delete the requests whose effect was seen when the ledger read these tasks."""
+    """Delete the requests for these tasks whose effect the ledger has now read."""
     await sql.execute(_CONFIRM, queue, list(task_ids))
 
 
@@ -169,14 +169,15 @@ async def give_again(sql: Any, queue: str) -> None:
 
 
 async def give_lost_again(sql: Any, queue: str, given_before: float) -> None:
-    """Mark lost requests to be given again. All events were read in this transaction. A request that was given this
-    many seconds ago, and whose effect is not among them, was lost: Redis was set back to the last event read before.
+    """Mark lost requests to be given again. All events were read in this transaction. If a request was given more than
+    this many seconds ago, and no event shows its effect, the request was lost: Redis was set back to the last event
+    read before.
     """
     await sql.execute(_LOST, queue, given_before)
 
 
 async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[list[Waiting], bool]:
-    """The oldest waiting requests that are older than so many seconds, as many as one call should hold; and True if
+    """The oldest requests that wait longer than `older_than` seconds, as many as one call should hold. Also True if
     there may be more."""
     rows = await sql.fetch(_WAITING, queue, older_than, limit, PAGE_BYTES)
     more = bool(rows) and (len(rows) == limit or rows[0]["found"] > len(rows))
@@ -184,7 +185,7 @@ async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[
 
 
 async def count(sql: Any, queue: str) -> int:
-    """The number of requests that wait to be given."""
+    """The number of requests that Redis has not got yet."""
     return int(await sql.fetchval(_COUNT, queue))
 
 
@@ -195,13 +196,13 @@ async def forget(sql: Any, queue: str, task_ids: Sequence[str]) -> None:
 
 
 async def trim(sql: Any, queue: str, keep_ms: int) -> None:
-    """Delete refused requests of this age."""
+    """Delete refused requests that are older than this."""
     delete = "DELETE FROM holdfast_requests WHERE queue = $1 AND refused IS NOT NULL AND created < clock_timestamp() - "
     await sql.execute(f"{delete} $2::float8 * interval '1 millisecond'", queue, keep_ms)
 
 
 async def first_of(sql: Any, queue: str, task_id: str) -> Submission | None:
-    """The submission that made a task which the ledger has not read yet."""
+    """The submission of a task that is accepted, but that the ledger has not read from Redis yet."""
     content = await sql.fetchval(
         "SELECT content FROM holdfast_requests WHERE queue = $1 AND task_id = $2 AND verb = 'run' AND refused IS NULL "
         "ORDER BY id LIMIT 1",
@@ -282,5 +283,5 @@ def _waiting(row: Any) -> Waiting:
 
 
 def _later(one: Submission, age_ms: int) -> Submission:
-    """The submission with its delay counted from its acceptance."""
+    """The submission with the delay that remains: `age_ms` has passed since its acceptance."""
     return one if one.delay_ms is None else msgspec.structs.replace(one, delay_ms=max(0, one.delay_ms - age_ms))

@@ -1,6 +1,7 @@
 """The tasks of the ledger and their turns, in the form in which Redis gives and takes them.
 
-The outcome of a turn is written once. A task that has ended never goes back, except as another life of the same id.
+The outcome of a turn is written once. A task that has ended stays ended. After its removal the same id may be used for
+another task, which is another life of the id.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _TRIM_REMOVALS = "DELETE FROM holdfast_removals WHERE queue = $1 AND seen_ms < $
 
 
 async def note_removals(sql: Any, queue: str, some: Sequence[Removal], seen_ms: int) -> None:
-    """Note that these lives were removed from Redis; nothing else is kept of them."""
+    """Note that these lives of task ids were removed from Redis. Their data is deleted here as well."""
     if not some:
         return
     ids, lives = [one.task_id for one in some], [one.created_ms for one in some]
@@ -62,39 +63,39 @@ async def note_removals(sql: Any, queue: str, some: Sequence[Removal], seen_ms: 
 
 
 async def remove(sql: Any, queue: str, task_ids: Sequence[str], seen_ms: int) -> None:
-    """Delete the data of these lives, because new lives have taken their place."""
+    """Delete the data of these lives of task ids, because new tasks with the same ids have taken their place."""
     await sql.execute(_REMOVE, queue, list(task_ids), 0, seen_ms)
 
 
 async def remove_ended(sql: Any, queue: str, task_ids: Sequence[str], epoch: int, seen_ms: int) -> int:
-    """Remove the ended tasks among these; returns their number. `epoch`: the number of the ledger's epoch."""
+    """Remove those of these tasks that have ended; returns their number. `epoch`: the number of the ledger's epoch."""
     return len(await sql.fetch(_REMOVE_ENDED, queue, list(task_ids), epoch, seen_ms))
 
 
 async def remove_dead(sql: Any, queue: str, task_ids: Sequence[str], epoch: int, seen_ms: int) -> int:
-    """Remove the dead letters among these tasks; returns their number."""
+    """Remove those of these tasks that are dead letters; returns their number."""
     return len(await sql.fetch(_REMOVE_DEAD, queue, list(task_ids), epoch, seen_ms))
 
 
 async def removals_of(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Removal]:
-    """All lives of these ids that were removed."""
+    """The removed tasks that had these ids; one id may have had several lives."""
     return [Removal(*row) for row in await sql.fetch(_OF, queue, list(task_ids))]
 
 
 async def removals_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Removal], str]:
-    """Removals that were seen since that moment; and the next cursor."""
+    """The removals that the ledger has seen since `since_ms`, and the next cursor."""
     after = msgspec.json.decode(cursor) if cursor else (-1, "", 0)
     rows = await sql.fetch(_SINCE, queue, since_ms, *after, limit)
     return [Removal(*row[:4]) for row in rows], _cursor(rows, "seen_ms", "task_id", "created_ms")
 
 
 def _cursor(rows: Sequence[Any], *columns: str) -> str:
-    """The cursor behind these rows, which are ordered by these columns; empty without rows."""
+    """The cursor for the page after these rows, which are ordered by these columns. Empty without rows."""
     return msgspec.json.encode([rows[-1][column] for column in columns]).decode() if rows else ""
 
 
 async def trim_removals(sql: Any, queue: str, before_ms: int) -> None:
-    """Forget removals that were seen before that moment."""
+    """Forget removals that were seen before this moment."""
     await sql.execute(_TRIM_REMOVALS, queue, before_ms)
 
 
@@ -149,7 +150,8 @@ octet_length(record) + octet_length(pending) + octet_length(checkpoint) + octet_
 
 
 def _page(which: str, order: str, limit: int) -> str:
-    """SQL for the first of these tasks. Two parameters limit their number and, from the second task on, their bytes."""
+    """The SQL text that reads a page of tasks. Two parameters limit the number of tasks and, from the second task on,
+    their bytes."""
     return f"""
 SELECT {_COLUMNS} FROM (
     SELECT *, sum(bytes) OVER (ORDER BY {order}) - bytes AS before FROM (
@@ -185,7 +187,7 @@ DELETE FROM holdfast_tasks WHERE queue = $1 AND task_id IN (
 
 
 async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
-    """Write the state of these tasks at that moment. A damaged task keeps its last known state."""
+    """Write the state that these tasks had at the time of the dump. A damaged task keeps its last known state."""
     whole = list(_whole(queue, dumps))
     if not whole:
         return
@@ -200,7 +202,7 @@ async def keep(sql: Any, queue: str, dumps: Dumps) -> None:
 
 
 def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...], list[_Turn]]]:
-    """The rows of the tasks that can be read: a damaged one does not keep the others back."""
+    """The rows of the tasks that can be read. Damaged tasks are left out, so that the others can still be copied."""
     damaged = list(dumps.damaged)
     for dump in dumps.tasks:
         try:
@@ -217,15 +219,15 @@ def _whole(queue: str, dumps: Dumps) -> Iterator[tuple[Dump, tuple[object, ...],
 
 
 async def to_put_back(sql: Any, queue: str, cursor: str, limit: int) -> tuple[list[Dump], str]:
-    """Tasks that have not ended, dead letters, and tasks with a webhook to be posted, in the order of their lanes;
-    and the next cursor."""
+    """A page of tasks to put back into Redis, in the order of their lanes, and the next cursor: tasks that have not
+    ended, dead letters, and tasks with a webhook that is not posted yet."""
     after = msgspec.json.decode(cursor) if cursor else (-1, 0, "")
     rows = await sql.fetch(_OPEN, queue, *after, limit, PAGE_BYTES)
     return await _dumps(sql, queue, rows), _cursor(rows, "seq", "created_ms", "task_id")
 
 
 async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> tuple[list[Dump], str]:
-    """Tasks whose end was seen since that moment; and the next cursor."""
+    """Tasks whose end the ledger has seen since this moment, and the next cursor."""
     after = msgspec.json.decode(cursor) if cursor else (-1, "")
     rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit, PAGE_BYTES)
     return await _dumps(sql, queue, rows), _cursor(rows, "seen_ms", "task_id")
@@ -236,29 +238,30 @@ async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
 
 
 async def beginning(sql: Any, queue: str, prefix: str, limit: int) -> list[str]:
-    """Ids with this prefix, of tasks that were read or wait for Redis. All characters of an id come before ~."""
+    """The ids with this prefix of all tasks that the ledger has read, or that Redis has not got yet. No character of an
+    id sorts behind `~`."""
     return [row["task_id"] for row in await sql.fetch(_BEGINNING, queue, prefix, f"{prefix}~", limit)]
 
 
 async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:
-    """The tasks among these that the ledger has read and not deleted."""
+    """Those of these tasks that the ledger has."""
     query = """SELECT n.task_id FROM unnest($2::text[]) AS n (task_id)
 WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.task_id OFFSET 0)"""  # as above
     return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
 
 
 def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[list[Dump]]:
-    """The ended parents of these tasks: Redis needs them for the children."""
+    """The parents of these tasks that have ended. Redis needs them to begin the children."""
     return ended_of(sql, queue, {parent for dump in dumps for parent in dump.parents})
 
 
 def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
-    """The ended tasks among these, in pages."""
+    """Those of these tasks that have ended, in pages."""
     return _pages(sql, _ENDED_OF, queue, task_ids)
 
 
 def ended_of_batches(sql: Any, queue: str, batches: Collection[str]) -> AsyncIterator[list[Dump]]:
-    """The ended tasks of these batches, in pages; Redis counts them again."""
+    """The tasks of these batches that have ended, in pages. Redis counts their ends again."""
     return _pages(sql, _ENDED_OF_BATCHES, queue, batches)
 
 
@@ -279,12 +282,12 @@ async def ended(
 
 
 async def trim(sql: Any, queue: str, before_ms: int, limit: int) -> None:
-    """Delete tasks that ended before that moment, the oldest first, up to a limit."""
+    """Delete tasks that ended before this moment, the oldest first, at most `limit`."""
     await sql.execute(_TRIM, queue, before_ms, limit)
 
 
 def message_ids(dump: Dump) -> dict[str, str]:
-    """Every message that the task was given, with its digest."""
+    """The ids of all messages of the task, each with the digest of its content."""
     seen = {message: digest.decode() for message, digest in pairs(dump.messages)}
     return {dump.text("message"): dump.text("digest")} | seen
 

@@ -207,7 +207,7 @@ end
 local function flaw_in_row(t)
   local r = {}
   for i, name in ipairs(FACTS) do r[i] = t.has[name] or false end
-  return not r[12] and 'no state' or flaw_in(r)
+  return not r[12] and 'it has no field state' or flaw_in(r)
 end
 
 local function restore(t)

@@ -21,7 +21,7 @@ end
 local function flaw_in(r)
   if r[1] == nil then return 'its key holds no record' end
   for _, i in ipairs(FACTS.needed) do
-    if not r[i] then return 'no ' .. FACTS[i] end
+    if not r[i] then return 'it has no field ' .. FACTS[i] end
   end
   for _, i in ipairs(FACTS.counts) do
     if r[i] and (#r[i] > 12 or not whole(r[i])) then return FACTS[i] .. ' is no count' end   -- a larger number would get an exponent when written as text

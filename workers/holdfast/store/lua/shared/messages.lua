@@ -84,7 +84,7 @@ local function deliver_message(id, operation, message, digest)
   if verdict then return verdict end
   local r = read(id, 'state', 'message', 'digest', 'lane', 'claim', 'pause', 'turn')
   if TERMINAL[r[1]] then return 'terminal' end
-  if not (r[2] and r[3] and r[4] and whole(r[7])) then error('the record of task ' .. id .. ' cannot be read: ' .. (flaw_in(facts(id)) or 'no state'), 0) end
+  if not (r[2] and r[3] and r[4] and whole(r[7])) then error('the record of task ' .. id .. ' cannot be read: ' .. (flaw_in(facts(id)) or 'it has no field state'), 0) end
   if (not PARKED[r[1]] or r[1] == 'suspended') and is_full(id) then return 'full' end
   if PARKED[r[1]] then call('LLEN', KEY.history .. id) end   -- before a message is noted as seen
   if not PARKED[r[1]] or r[1] == 'suspended' then wait(id, message, digest, operation) end
@@ -119,9 +119,9 @@ local function refuse(verdict, id, message, raw, lane)
   local why
   if verdict == 'unknown' then why = 'resume' .. UNKNOWN
   elseif verdict == 'terminal' then why = 'task ' .. id .. ' is ' .. read(id, 'state')[1]
-  elseif verdict == 'full' then why = 'as many messages wait for task ' .. id .. ' as may'
+  elseif verdict == 'full' then why = 'task ' .. id .. ' has as many waiting messages as are allowed'
   elseif verdict == 'conflict' then why = 'message ' .. message .. ' came before with other content'
-  elseif verdict == 'taken' or verdict == 'other-batch' then why = 'task ' .. id .. ' is there and is not of the batch of this one' end
+  elseif verdict == 'taken' or verdict == 'other-batch' then why = 'task ' .. id .. ' exists already outside of this batch' end
   if why then set_aside(why, raw, lane) end
   return why ~= nil
 end

@@ -96,7 +96,7 @@ end
 
 local r = read(id, 'state', 'retried_as', 'root', 'retry', 'bulk_change')
 if not r[1] and call('EXISTS', KEY.task .. id) == 0 then return {'unknown', id} end
-if not r[1] then return {'damaged', flaw_in(facts(id)) or 'no state'} end
+if not r[1] then return {'damaged', flaw_in(facts(id)) or 'it has no field state'} end
 if r[2] then return {'again', r[2]} end
 if change ~= '' and r[5] == change then return {'again', id} end
 if r[1] == 'delayed' then
