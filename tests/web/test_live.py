@@ -447,7 +447,7 @@ async def test_the_page_lists_the_selected_events_and_where_new_ones_come_from(r
         newest = (await here.store.events_before("", 1))[0].position
         shown = await here.page("/events?kind=accepted")
         assert shown.count(">accepted</span>") == 100
-        assert f'data-stream="/events/stream?kind=accepted&" data-newest="{newest}"' in shown
+        assert f'data-stream="/events/stream?kind=accepted&places=true&" data-newest="{newest}"' in shown
         earlier = shown.split('class="more" href="', 1)[1].split('"', 1)[0]
         rest = await here.page(earlier)
         assert (rest.count(">accepted</span>"), "data-stream" in rest) == (20, False)
@@ -456,4 +456,4 @@ async def test_the_page_lists_the_selected_events_and_where_new_ones_come_from(r
         assert ">t2<" not in of_lane
         assert ">t119<" in of_lane
         assert await here.page("/events?task=t7")
-        assert "Nothing has happened" in await here.page("/events?kind=crashed")
+        assert "No such event" in await here.page("/events?kind=crashed")

@@ -6,8 +6,8 @@ import pytest
 
 from holdfast.core.rollup import MINUTE, Figures
 from holdfast.store.periods import Period
-from holdfastd.web.pages.report_pages import Chart, course_charts
-from holdfastd.web.rendering import ago, dotted, event_words, moments
+from holdfastd.web.pages.report_pages import Chart, course_charts, course_of
+from holdfastd.web.rendering import ago, dotted, moments
 
 
 def test_a_moment_in_a_text_is_one_of_the_readers_zone() -> None:
@@ -38,34 +38,20 @@ def test_a_line_of_one_value_is_a_dot_of_the_picture() -> None:
     assert chart.points == ["300.0,0.0 300.0,0.0", "300.0,40.0 600.0,0.0"]
 
 
-@pytest.mark.parametrize(
-    ("detail", "words"),
-    [
-        (f"1:{'ab' * 16}:232", "worker abababab, request 232"),
-        (f"completed 2 1:{'ab' * 16}:7 ", "completed, turn 2: worker abababab, request 7 "),
-        (f"retry 1 1:{'0f' * 16}:7 ValueError: 1:2:3", "retry, turn 1: worker 0f0f0f0f, request 7 ValueError: 1:2:3"),
-        ("own", "own"),
-        ("lane 1 other", "lane 1 other"),
-    ],
-)
-def test_the_detail_of_an_event_names_worker_and_turn(detail: str, words: str) -> None:
-    assert event_words(detail) == words
-
-
 def figures(runs: int) -> Figures:
     found = Figures()
     found.outcomes.update({"completed": runs} if runs else {})
     return found
 
 
-def course_of(*runs: int) -> list[float | None]:
+def rates_of(*runs: int) -> list[float | None]:
     """The rates that a chart of an hour draws of these runs in its last minutes."""
     parts = {place * MINUTE: figures(each) for place, each in enumerate(runs)}
     period = Period(0, len(runs) * MINUTE, MINUTE)
     period.parts.update(parts)
-    return course_charts(period)[0].lines["runs"]
+    return course_charts(course_of(period))[0].lines["runs"]
 
 
 def test_a_chart_leaves_out_the_minute_that_runs() -> None:
-    assert course_of(60, 120, 6) == [1.0, 2.0]
-    assert course_of(0, 0, 6) == [0.0, 0.0, 0.1], "nothing has run before it"
+    assert rates_of(60, 120, 6) == [1.0, 2.0]
+    assert rates_of(0, 0, 6) == [0.0, 0.0, 0.1], "nothing has run before it"

@@ -34,9 +34,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
 PAYLOAD = 20_000  # characters of a payload that a page shows, unless the user asks for all
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
-CLAIM = re.compile(r"\b1:([0-9a-f]{8})[0-9a-f]{24}:(\d+)")  # incarnation and request, under which a worker holds a task
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-TURN = re.compile(r"^([a-z-]+) (\d+) (?=worker )")
 DISTANCES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
@@ -80,7 +78,7 @@ def environment(redaction: Redaction) -> Environment:
         lstrip_blocks=True,
     )
     times = (when, exactly, moments, seconds, ago, span)
-    own = (*times, count, beginning, event_words, raw, short, brief_id, dotted, rate, rate_words, query_with)
+    own = (*times, count, beginning, raw, short, brief_id, dotted, rate, rate_words, query_with)
     found.filters |= {each.__name__: each for each in own}
     found.filters |= {
         "pretty": lambda value: pretty(redaction.value(_plain(value))),
@@ -92,11 +90,6 @@ def environment(redaction: Redaction) -> Environment:
         "timeouts": queue_documents.timeout_words,
     }
     return found
-
-
-def event_words(detail: str) -> str:
-    """The detail of an event in words: claims and turns are written for people. `live.js` does the same."""
-    return TURN.sub(r"\1, turn \2: ", CLAIM.sub(r"worker \1, request \2", detail))
 
 
 def when(ms: int | None) -> str:
@@ -208,7 +201,6 @@ def pretty(value: object) -> str:
 
 def query_with(query: Mapping[str, Any], **changed: object) -> str:
     """The query of a URL with changed values: `?state=failed&limit=50`. A value that is None or empty is left out."""
-    given = query.multi_items() if isinstance(query, QueryParams) else query.items()
-    pairs = [*((name, value) for name, value in given if name not in changed), *changed.items()]
-    kept = [(name, value) for name, value in pairs if value not in (None, "")]
-    return f"?{urlencode(kept)}" if kept else "?"
+    items = query.multi_items() if isinstance(query, QueryParams) else list(query.items())
+    kept = [(name, value) for name, value in items if name not in changed] + list(changed.items())
+    return f"?{urlencode([(name, value) for name, value in kept if value not in (None, '')])}"

@@ -30,6 +30,7 @@ from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.views.shown_events import NOT_OF_TASKS, page_of, sentence, tone
 
 # The events that the query of a URL selects: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 
@@ -45,12 +46,14 @@ class TaskPlace(NamedTuple):
 
 class EventSelection(NamedTuple):
     """Selects events; an empty field means any. Events about a lane itself belong to that lane. An event without a
-    known task belongs to no handler."""
+    known task belongs to no handler. `shows_places`: the listener shows lanes and handlers, as far as they are
+    known."""
 
     kinds: frozenset[str] = frozenset()
     task: str = ""
     lane: str = ""
     handler: str = ""
+    shows_places: bool = False
 
     @classmethod
     def of(cls, query: QueryParams) -> EventSelection:
@@ -62,7 +65,7 @@ class EventSelection(NamedTuple):
         for name, given in names.items():
             if len(given) > LONGEST:
                 raise HTTPException(400, f"{name} {given[:50]!r}…: at most {LONGEST} characters are expected")
-        return cls(kinds, **names)
+        return cls(kinds, **names, shows_places=query.get("places") == "true")
 
     @property
     def needs_places(self) -> bool:
@@ -131,14 +134,19 @@ class EventBatch:
         return text + (stream_response.place(event.position) if is_end else b"\n")
 
     def _document(self, event: Happening) -> dict[str, object]:
-        """The document that `supervisor events --json` prints, plus the lane and the handler of the task if known."""
+        """The document that `supervisor events --json` prints, plus what a page shows of it. The lane and the handler
+        of the task are added if they are known."""
+        detail = self.shown(event.detail)
         document: dict[str, object] = {
             "at": moment(event.at_ms),
             "at_ms": event.at_ms,
             "position": event.position,
             "event": event.event,
             "id": event.subject,
-            "detail": self.shown(event.detail),
+            "detail": detail,
+            "sentence": sentence(event.event, detail),
+            "tone": tone(event.event, event.detail),
+            "page": page_of(event.event, event.subject),
         }
         if place := self.places.get(event.subject):
             document |= {"lane": place.lane, "handler": place.handler}
@@ -161,8 +169,6 @@ def store_notice(problem: str) -> bytes:
 
 REMEMBERED = 10_000  # tasks
 PLACES_AT_ONCE = 25  # tasks looked up for one batch of events
-
-NOT_OF_TASKS = ("worker-", "lane-", "host-", "schedule-", "webhook-set", "batch-")
 
 
 @dataclass(slots=True)
@@ -322,7 +328,8 @@ class EventFeed:
                 self.position = newest.position
 
     def _is_wanted(self, event: Happening) -> bool:
-        return any(each.selection.needs_places and each.selection.concerns(event) for each in self._listening)
+        selections = (each.selection for each in self._listening)
+        return any((one.needs_places or one.shows_places) and one.concerns(event) for one in selections)
 
     def _note(self, problem: str) -> None:
         """Tell listeners once that the store is away, and once that it is back."""

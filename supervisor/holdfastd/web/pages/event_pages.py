@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.activity import Activity, Happening
+from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.trail import EVENTS
 from holdfastd.web.live.event_feed import EventFeed, EventSelection
 from holdfastd.web.queue.queue_access import queue_of, stream_position
 from holdfastd.web.rendering import page
+from holdfastd.web.views.shown_events import page_of, sentence, tone
 
 LAST = 100  # events of a page
 LOOKS = 8  # reads of the stream for one page
 AT_ONCE = 250  # entries of one read; an entry may be an event of several tasks
+USUAL = {  # kinds of events by the title of their filter
+    "Failures": ("crashed", "retry", "dead-letter", "unserved", "expired", "refused", "parent-failed"),
+    "Workers": ("worker-registered", "worker-died", "worker-doubts", "host-quiet", "host-resumed", "host-halted"),
+    "Lanes": ("lane-paused", "lane-resumed", "lane-bound"),
+    "Schedules": ("schedule-fired", "schedule-skipped", "schedule-missed", "schedule-paused", "schedule-resumed"),
+    "Webhooks": ("webhook-told", "webhook-dropped"),
+}
 AT_ONCE_PLACED = 10  # entries of one read if the task of each event must be looked up
 
 
@@ -33,7 +44,21 @@ async def events(request: Request) -> Response:
     selection = EventSelection.of(request.query_params)
     before = stream_position(request, "before")
     found = await _found(request, selection, before)
-    return page(request, "events.html", found=found, selection=selection, kinds=sorted(EVENTS), is_live=not before)
+    places = request.app.state.feed.places
+    await places.learn(found.events, LAST)
+    return page(
+        request,
+        "events.html",
+        found=found,
+        selection=selection,
+        kinds=sorted(EVENTS),
+        usual=USUAL,
+        places=places.known,
+        tone=tone,
+        page_of=page_of,
+        sentence=sentence,
+        is_live=not before,
+    )
 
 
 async def _found(request: Request, selection: EventSelection, before: str) -> FoundEvents:
@@ -65,23 +90,88 @@ SEARCHED = 1000  # changes that are read for one page with a filter
 
 @dataclass(frozen=True, slots=True)
 class ActivityFilter:
-    """Selects entries of Activity. A field is a text that the entry's field must contain; empty: any."""
+    """Selects entries of Activity. A field is a text that the entry's field must contain; empty: any. `refused`: only
+    changes that were refused."""
 
     who: str
     change: str
     subject: str
+    refused: str
 
     @property
     def is_any(self) -> bool:
-        return not (self.who or self.change or self.subject)
+        return not (self.who or self.change or self.subject or self.refused)
 
     def admits(self, entry: Activity) -> bool:
-        return self.who in entry.who and self.change in entry.change and self.subject in entry.subject
+        is_of = self.who in entry.who and self.change in entry.change and self.subject in entry.subject
+        return is_of and (entry.is_refused or not self.refused)
+
+
+# An entry as a sentence, made of the two parts of its name: `lanes/pause` of mail is "paused lane mail".
+
+DONE = {
+    **{verb: f"{verb}ed" for verb in ("cancel", "seal", "limit", "clear", "recover", "clean")},
+    **{verb: f"{verb}d" for verb in ("pause", "resume", "remove", "scale")},
+    "retry": "retried",
+    "submit": "submitted",
+    "message": "sent a message to",
+    "reset": "reset the limits of",
+    "quiet": "stopped the claims of",
+    "halt": "halted",
+    "end-halt": "ended the halt of",
+    "set": "set",
+    "unset": "unset",
+    "apply": "applied a file of",
+    "run": "ran",
+    "stacks": "asked for the stacks of",
+    "begin": "began",
+    "go-on": "went on with",
+    "stop": "stopped",
+    "obliterate": "deleted",
+    "remove-all": "removed many",
+    "retry-all": "retried many",
+}
+NOUNS = {  # from the first part of a name to the noun for one thing and for all, and the page of one
+    "tasks": ("task", "tasks", "/task?id={}"),
+    "lanes": ("lane", "lanes", "/lane?name={}"),
+    "handlers": ("handler", "handlers", "/handler?name={}"),
+    "hosts": ("host", "all hosts", "/workers"),
+    "workers": ("worker", "the workers", "/workers"),
+    "schedules": ("schedule", "schedules", "/schedule?id={}"),
+    "jobs": ("job", "jobs", "/schedule?id={}"),
+    "batches": ("batch", "batches", "/batch?id={}"),
+    "bulk": ("the change of many tasks", "changes of many tasks", "/bulk"),
+    "dead": ("dead letter", "dead letters", "/dead"),
+    "unreadable": ("unreadable entry", "unreadable entries", "/unreadable"),
+    "webhooks": ("webhook", "webhooks", "/webhooks"),
+    "queue": ("queue", "the queue", "/"),
+}
+
+
+class ChangeWords(NamedTuple):
+    """An entry in words. `did`: the verb and the noun. `page`: that of the subject; empty if it is gone."""
+
+    did: str
+    page: str
+
+
+def change_words(entry: Activity) -> ChangeWords:
+    kind, _, verb = entry.change.partition("/")
+    if kind not in NOUNS:
+        return ChangeWords(entry.change, "")
+    one, many, place = NOUNS[kind]
+    if kind == "bulk" and verb in set(BulkVerb):
+        return ChangeWords(f"{DONE[verb]} many tasks, change", place)
+    is_one = bool(entry.subject) and entry.subject != "*"
+    is_gone = verb.startswith("remove") or entry.change.startswith("unreadable/") or ", " in entry.subject
+    noun = one if is_one and not verb.endswith("-all") else many
+    page = "" if is_gone or not is_one else place.format(quote(entry.subject, safe=""))
+    return ChangeWords(f"{DONE.get(verb, verb)} {noun}", page)
 
 
 async def activity(request: Request) -> Response:
     query = request.query_params
-    wanted = ActivityFilter(*(query.get(field, "").strip() for field in ("who", "change", "subject")))
+    wanted = ActivityFilter(*(query.get(field, "").strip() for field in ("who", "change", "subject", "refused")))
     before = stream_position(request, "before")
     limit = PAGE if wanted.is_any else SEARCHED
     read = await queue_of(request).store.activity_before(before, limit)
@@ -92,6 +182,8 @@ async def activity(request: Request) -> Response:
         request,
         "activity.html",
         wanted=wanted,
+        kinds=NOUNS,
+        words=change_words,
         entries=shown,
         earlier=last[-1].position if last and (len(read) == limit or len(found) > PAGE) else "",
     )

@@ -8,7 +8,6 @@
   const QUIET = 5000; // ms after which a page asks again although no event has come: progress is none
   const AGAIN = 5000; // ms after which a connection that was refused is tried again
   const MOST = 200; // rows
-  const NOT_A_TASK = /^(worker-|lane-|host-|schedule-|batch-|webhook-set)/;
 
   let source = null;
   let last = ""; // position of the last event on the page
@@ -51,7 +50,7 @@
     source.addEventListener("left-out", (message) => {
       const told = JSON.parse(message.data);
       const many = told.count === null ? "events" : `${told.count} events`;
-      take({ at_ms: Number(told.before.split("-")[0]), event: "", id: "", detail: `${many} were left out here` });
+      take({ at_ms: Number(told.before.split("-")[0]), event: "left-out", id: "", page: "", tone: "rest", sentence: `${many} were left out here` });
     });
   }
 
@@ -66,16 +65,18 @@
     if (waiting.length > MOST) waiting.splice(0, waiting.length - MOST);
   }
 
-  // Without what programs alone read in it, as the page has it that the server makes.
-  function inWords(detail) {
-    const named = detail.replace(/\b1:([0-9a-f]{8})[0-9a-f]{24}:(\d+)/g, "worker $1, request $2");
-    return named.replace(/^([a-z-]+) (\d+) (?=worker )/, "$1, turn $2: ");
-  }
-
   // As a row of the server has it: of a UUID its first eight characters.
   function briefId(id) {
     if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id.slice(0, 8);
     return id.length > 28 ? `${id.slice(0, 27)}…` : id;
+  }
+
+  function link(cell, page, name) {
+    const made = cell.appendChild(document.createElement(page ? "a" : "span"));
+    if (page) made.href = page;
+    made.textContent = briefId(name);
+    made.title = name;
+    return made;
   }
 
   function draw() {
@@ -83,25 +84,17 @@
     const template = document.getElementById("event-row");
     for (const event of waiting) {
       const row = template.content.cloneNode(true);
-      const [when, what, whose, detail] = row.querySelectorAll("td");
+      const [when, what, whose, handler, words] = row.querySelectorAll("td");
       const time = when.querySelector("time");
       const moment = new Date(event.at_ms).toISOString();
       time.dateTime = moment;
       time.textContent = `${moment.slice(0, 19).replace("T", " ")} UTC`;
       const badge = what.firstElementChild;
       badge.textContent = event.event;
-      badge.className = `state ${event.event}`;
-      if (NOT_A_TASK.test(event.event) || !event.id) {
-        whose.textContent = event.id;
-      } else {
-        const link = whose.appendChild(document.createElement("a"));
-        link.className = "id";
-        link.href = `/task?id=${encodeURIComponent(event.id)}`;
-        link.textContent = briefId(event.id);
-        link.title = event.id;
-      }
-      const words = inWords(event.detail);
-      detail.textContent = words.length > 160 ? `${words.slice(0, 159)}…` : words;
+      badge.className = `state tone-${event.tone}`;
+      link(whose, event.page, event.id).className = "id";
+      if (event.handler) link(handler, `/handler?name=${encodeURIComponent(event.handler)}`, event.handler);
+      words.textContent = event.sentence.length > 160 ? `${event.sentence.slice(0, 159)}…` : event.sentence;
       rows.prepend(row);
     }
     waiting = [];

@@ -1,0 +1,134 @@
+"""Events and changes as a person reads them: a colour by meaning, a sentence, and the page of the subject."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from holdfast.core.activity import Activity
+from holdfast.core.trail import EVENTS
+from holdfast_config import RedisSettings
+from holdfastd.operations import act as acts
+from holdfastd.web.pages.event_pages import DONE, NOUNS, change_words
+from holdfastd.web.views import shown_events
+from holdfastd.web.views.shown_events import page_of, sentence, tone
+from tests.lua.operations import introduction
+from tests.web.site import site
+
+pytestmark = pytest.mark.anyio
+
+CLAIM = f"1:{'ab' * 16}:232"
+
+
+@pytest.mark.parametrize(
+    ("event", "detail", "said", "colour"),
+    [
+        ("claimed", CLAIM, "claimed by worker abababab, delivery 1", "runs"),
+        ("settled", f"completed 2 {CLAIM} ", "turn 2 completed", "good"),
+        ("settled", f"failed 1 {CLAIM} ValueError: no", "failed: ValueError: no", "bad"),
+        ("settled", f"input-required 1 {CLAIM} ", "turn 1 asks for input", "warn"),
+        ("retry", f"{CLAIM} ValueError: no", "failed, will be retried: ValueError: no", "bad"),
+        ("accepted", "own", "accepted: submitted through Holdfast", "rest"),
+        ("lane-paused", "the provider is down", "paused: the provider is down", "warn"),
+        ("lane-resumed", "", "resumed", "good"),
+        ("lane-bound", "limit 4", "its limit of running tasks is 4", "rest"),
+        ("worker-died", "signal: SIGKILL 2", "died: signal: SIGKILL; it had 2 tasks", "bad"),
+        ("worker-registered", "web-1 4711", "began on web-1, pid 4711", "runs"),
+        ("host-quiet", "ada the disk is full", "quieted by ada: the disk is full", "warn"),
+        ("schedule-fired", "1795820751146 sweep@1 1 ms late", "fired: task sweep@1, 1 ms late", "rest"),
+        ("schedule-ended", " sweep@1 completed", "ended: task sweep@1, completed", "good"),
+        ("schedule-ended", " sweep@1 failed", "ended: task sweep@1, failed", "bad"),
+        ("webhook-dropped", "the outbox is full", "its webhook was given up: the outbox is full", "bad"),
+        ("batch-ended", "12", "ended with 12 tasks", "good"),
+    ],
+)
+def test_an_event_is_a_sentence_in_the_colour_of_its_meaning(event: str, detail: str, said: str, colour: str) -> None:
+    assert (sentence(event, detail), tone(event, detail)) == (said, colour)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("detail", ["", " ", "x", "1 2 3", "nan nan"])
+def test_no_detail_keeps_an_event_from_its_page(event: str, detail: str) -> None:
+    assert isinstance(sentence(event, detail), str)
+    assert tone(event, detail) in {"runs", "good", "bad", "warn", "later", "rest"}
+
+
+def test_colours_name_events_that_there_are() -> None:
+    assert set(shown_events._TONE_OF) <= set(EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("event", "subject", "page"),
+    [
+        ("settled", "t/1", "/task?id=t%2F1"),
+        ("lane-paused", "a b", "/lane?name=a%20b"),
+        ("schedule-fired", "nightly", "/schedule?id=nightly"),
+        ("batch-ended", "import-7", "/batch?id=import-7"),
+        ("worker-died", "ab" * 16, "/workers"),
+        ("removed", "t-1", ""),
+        ("schedule-removed", "nightly", ""),
+    ],
+)
+def test_an_event_leads_to_the_page_of_its_subject(event: str, subject: str, page: str) -> None:
+    assert page_of(event, subject) == page
+
+
+def names() -> set[str]:
+    """The names of all acts, as the sources spell them."""
+    folder = acts.__file__.rpartition("/")[0]
+    from pathlib import Path
+
+    text = "".join(each.read_text() for each in Path(folder).glob("*.py"))
+    return set(re.findall(r'Act\(\s*"([a-z]+/[a-z-]+)"', text))
+
+
+def test_each_act_has_words_for_activity() -> None:
+    assert len(names()) > 30
+    assert {name for name in names() if name.partition("/")[0] not in NOUNS} == set()
+    assert {name for name in names() if name.partition("/")[2] not in DONE} == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "subject", "did", "page"),
+    [
+        ("lanes/pause", "mail", "paused lane", "/lane?name=mail"),
+        ("tasks/cancel", "t-1", "canceled task", "/task?id=t-1"),
+        ("tasks/remove", "t-1", "removed task", ""),
+        ("hosts/quiet", "", "stopped the claims of all hosts", ""),
+        ("dead/retry-all", "", "retried many dead letters", ""),
+        ("bulk/begin", "57", "began the change of many tasks", "/bulk"),
+        ("bulk/retry", "57", "retried many tasks, change", "/bulk"),
+        ("odd", "x", "odd", ""),
+    ],
+)
+def test_a_change_is_a_sentence(change: str, subject: str, did: str, page: str) -> None:
+    assert change_words(Activity("ada", "127.0.0.1", change, subject)) == (did, page)
+
+
+async def test_events_have_their_handler_and_those_of_removed_tasks_lead_nowhere(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.store.register(introduction("w"))
+        await here.manager.run_task(name="mail.send", kwargs={}, task_id="kept")
+        await here.manager.run_task(name="mail.send", kwargs={}, task_id="gone")
+        await here.manager.cancel_task("gone")
+        await here.manager.remove_task("gone")
+        await here.change("/lanes/pause", lane="mail", reason="down", create="true")
+        shown = await here.page("/events")
+        assert '<a class="id" href="/task?id=kept"' in shown
+        assert "/handler?name=mail.send" in shown
+        assert 'href="/task?id=gone"' not in shown
+        assert '<span class="state tone-warn">lane-paused</span>' in shown
+        assert "paused: down" in shown
+        failures = await here.page("/events?kind=crashed&kind=retry")
+        assert "kind=crashed&kind=retry&places=true" in failures
+        assert "No such event" in failures
+
+
+async def test_activity_shows_only_refused_changes_if_asked(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.change("/lanes/pause", lane="mail", reason="down", create="true")
+        await here.change("/tasks/cancel", task_id="nothing")
+        every, refused = await here.page("/activity"), await here.page("/activity?refused=true")
+        assert ("paused lane" in every, "tasks/cancel" in every) == (True, True)
+        assert ("paused lane" in refused, "tasks/cancel" in refused) == (False, True)
