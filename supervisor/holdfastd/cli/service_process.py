@@ -194,8 +194,8 @@ def _run_in_child(work: Callable[[], int], writing: int) -> NoReturn:
 
 @contextmanager
 def _interrupted_later() -> Generator[None]:
-    """Hold SIGINT back until the end of the block. During an import Python may print a KeyboardInterrupt and drop
-    it."""
+    """A context manager: hold SIGINT back until the end of the block. During an import Python may print a
+    KeyboardInterrupt and drop it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

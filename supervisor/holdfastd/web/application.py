@@ -56,7 +56,7 @@ async def refused(request: Request, error: Exception) -> Response:
 
 
 async def failed(request: Request, error: Exception) -> Response:
-    """The answer to an error of the queue. While the store is away the page reloads by itself."""
+    """The answer to an error of the queue. If the store is away, the page reloads by itself until the store is back."""
     return await _answer(request, meaning_of(error).status, str(error))
 
 
@@ -158,8 +158,8 @@ def framed(endpoint: Endpoint) -> Endpoint:
 
 
 def changing(endpoint: Endpoint) -> Endpoint:
-    """The change. After one that was made, the next page reads the problems and the counts again. It also says if
-    Activity does not list the change."""
+    """Wrap the endpoint of a change. After a change that was made, the next page reads the problems and the counts
+    again. It also says if Activity does not list the change."""
 
     async def changed(request: Request) -> Response:
         request.state.frame = await frame_of(request)

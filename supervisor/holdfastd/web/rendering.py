@@ -40,8 +40,8 @@ RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
 
 def page(request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
-    """The page that this template makes of the values. Every template also knows `visitor`, `queue`, `menu`, `path` and
-    the other names below."""
+    """The page that this template makes from the values. Every template also knows `visitor`, `queue`, `menu`, `path`
+    and the other names that this function adds."""
     known = {
         "visitor": request.scope.get("visitor"),
         "queue": queue_of(request).queue,
@@ -57,8 +57,8 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
 
 
 def _unlisted(request: Request) -> str:
-    """The line about a change that Activity does not list: of this request, or of the form before it. A refresh of a
-    part of a page leaves it for the page."""
+    """A line about a change that Activity does not list. The change was made in this request or by the form sent
+    before. A refresh of a part of the page does not show the line, so that the next whole page shows it."""
     visitor, line = request.scope.get("visitor"), request.scope.get(UNLISTED, "")
     if line or visitor is None or "hx-request" in request.headers:
         return str(line)

@@ -61,7 +61,7 @@ def _pass_marked(command: Function, *marks: str) -> Function:
 
 
 def setting(field: str, meaning: str, metavar: str, **attributes: Any) -> Decorator:
-    """A flag for one field of Settings, which checks the value. `attributes`: further ones of the option."""
+    """A flag for one field of Settings, which checks the value. `attributes`: further attributes of the option."""
     names = (*_SHORT.get(field, ()), flag(field), field)
     return click.option(*names, metavar=metavar, help=meaning, expose_value=False, callback=remember, **attributes)
 
@@ -154,7 +154,7 @@ def flag(field: str) -> str:
 
 
 def remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Put the value of an option into the session's flags. The callback of each option that is a setting."""
+    """Put the value of an option into the session's flags. This is the callback of every option that is a setting."""
     if value is not None:
         context.ensure_object(Session).flags[parameter.name] = value
 

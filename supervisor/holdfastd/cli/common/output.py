@@ -175,7 +175,7 @@ def prepare() -> None:
 
 
 def silence() -> None:
-    """Discard buffered and further standard output, so that a write does not raise again."""
+    """Discard buffered and further standard output, so that further writes do not raise the same error again."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -140,9 +140,9 @@ async def operate_each(
     subjects: Iterable[str],
     others: Mapping[str, object] = MappingProxyType({}),
 ) -> dict[str, T | HoldfastError]:
-    """Carry out an act on each subject. Returns the answer for each, or the error by which it was refused; the others
-    still go on. Raises InvalidTaskError for an invalid argument and StoreError if the store fails: these end the
-    work."""
+    """Carry out an act on each subject. Returns the answer for each, or the error by which it was refused; the other
+    subjects are still changed. Raises InvalidTaskError for an invalid argument and StoreError if the store fails: these
+    end the work."""
     answers = dict[str, T | HoldfastError]()
     for subject in dict.fromkeys(subjects):
         try:
@@ -190,7 +190,8 @@ def _interruptible(work: Callable[[], Awaitable[T]]) -> T:
 
 @contextmanager
 def _interrupts(cancel: Callable[[], None]) -> Generator[None]:
-    """In this context the first SIGINT calls `cancel`, unless this process was started with SIGINT ignored."""
+    """A context manager: while its block runs, the first SIGINT calls `cancel`, unless this process was started with
+    SIGINT ignored."""
     loop = asyncio.get_running_loop()
 
     def interrupted() -> None:

@@ -115,8 +115,8 @@ def _without(items: tuple[T, ...], place: int) -> tuple[T, ...]:
 
 
 def _widened(least: Sequence[int], full: Sequence[int], columns: Cells, fit: TableFit, room: int) -> list[int]:
-    """The widths of the columns after the remaining room went to the ids, then to the texts. A user can copy a whole
-    id."""
+    """The widths of the columns after the remaining room was given to the ids first, then to the texts. Users want to
+    copy whole ids."""
     widths = list(least)
     for name in (*fit.ids, *fit.texts):
         if name in columns and room > 0:

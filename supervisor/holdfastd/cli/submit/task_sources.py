@@ -26,8 +26,8 @@ OF_THE_LINE = ("task_id", "key", "debounce", "unique")  # with one of these the 
 
 
 class LineIds:
-    """Makes the ids of the tasks of lines. `source`: the path of the file, or the key. `template`: the options of the
-    command."""
+    """Makes the id of the task of each line of an input. `source`: the path of the file, or the key. `template`: the
+    options of the command."""
 
     def __init__(self, source: str, template: TaskSpec) -> None:
         self._prefix = hashlib.sha1(os.fsencode(source) + b"\0" + ascii(template).encode(), usedforsecurity=False)

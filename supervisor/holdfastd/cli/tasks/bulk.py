@@ -168,7 +168,7 @@ async def _about(store: Store, change: BulkChange) -> int | None:
 
 
 def redaction_of(session: Session) -> Redaction:
-    """Hides the same values as the dashboard."""
+    """The object that hides the same secret values as the dashboard does."""
     return Redaction.of(session.settings.web_redact)
 
 

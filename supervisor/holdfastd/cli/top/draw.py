@@ -26,7 +26,8 @@ FOOTER = "1-6 pane  / filter  s sort  Enter why  Q quiet  U resume  R retry  C c
 
 
 class Told(NamedTuple):
-    """Texts on the screen. `why`: the history of the selected task. `notice`: the answer to the last order."""
+    """Texts that the screen shows besides the panes. `why`: the history of the selected task. `notice`: the answer to
+    the last order."""
 
     why: str = ""
     notice: str = ""

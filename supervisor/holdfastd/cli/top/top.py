@@ -52,7 +52,7 @@ _ESCAPE = "\x1b"
 
 @contextmanager
 def unbuffered(descriptor: int) -> Generator[None]:
-    """Until the end of the block, keys arrive one by one and are not echoed."""
+    """A context manager: while its block runs, the terminal passes keys one by one, and does not echo them."""
     before = termios.tcgetattr(descriptor)
     try:
         tty.setraw(descriptor, termios.TCSADRAIN)

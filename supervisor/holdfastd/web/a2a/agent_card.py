@@ -68,8 +68,8 @@ async def extended_card(access: QueueAccess, base_url: str, version: str) -> dic
 
 
 def _seen(request: Request, tag: str) -> float:
-    """The Unix time at which this process first made the card with this tag. A card changes with the handlers, and with
-    the host name in the request."""
+    """The Unix time at which this process first made the card with this entity tag. The card changes with the handlers,
+    and with the host name in the request."""
     seen: dict[str, float] = request.app.state.cards
     if len(seen) >= MOST_CARDS and tag not in seen:
         seen.clear()

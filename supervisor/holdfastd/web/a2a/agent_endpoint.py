@@ -229,7 +229,7 @@ def _without_stream(error: RpcError, method: Method) -> RpcError:
 
 
 def _told(request: Request, error: Exception) -> RpcError:
-    """The error for the client, without secrets: its text may quote a damaged record."""
+    """The error for the client, with secrets removed from its text, because the text may quote a damaged record."""
     known = _known(error)
     return RpcError(known.code, queue_of(request).redaction.text(known.message), known.status)
 

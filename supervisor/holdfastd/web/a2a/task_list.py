@@ -140,7 +140,7 @@ class QueueOrder:
         return _Front("working", front, place_of(front[-1]) if len(behind) > size else "")
 
     async def _place_behind(self, front: _Front, place: str, taken: int) -> str | None:
-        """The place behind the first `taken` tasks of a front, which begins at `place`; None at the end of the list."""
+        """The place after the first `taken` tasks of a front, which begins at `place`. None at the end of the list."""
         if taken == len(front.records):
             return front.rest or None
         if taken == 0:
@@ -224,7 +224,8 @@ async def _of_context(access: QueueAccess, wanted: Listing) -> _Cut:
 
 def _page_of(records: list[TaskRecord], wanted: Listing) -> _Cut:
     """The next page of these tasks; the task that changed last comes first. A token names the last task of the page
-    before. So a task that changes meanwhile, and moves to the front, does not shift later pages. Raises RpcError."""
+    before. So a task that changes between two pages, and moves to the front, does not shift later pages. Raises
+    RpcError."""
     if wanted.token and not _PLACE.fullmatch(wanted.token):
         raise RpcError(RpcCode.INVALID_PARAMS, "the nextPageToken of the page before is expected in pageToken")
     places = sorted(((place_of(each), each) for each in records), key=lambda placed: placed[0], reverse=True)
@@ -235,7 +236,7 @@ def _page_of(records: list[TaskRecord], wanted: Listing) -> _Cut:
 
 
 async def _view(view: View, record: TaskRecord) -> AgentTask | None:
-    """The view of a task; None if it was deleted meanwhile."""
+    """The view of a task; None if the task was deleted in the meantime."""
     try:
         return await view(record.task_id)
     except (RpcError, HoldfastError):

@@ -73,9 +73,9 @@ class Account:
 
 @dataclass(slots=True)
 class Accounts:
-    """The accounts of the dashboard. A login with `token` has the role `of_token`, one with `viewer_token` that of a
-    viewer. `of_stranger`: the role of a user whom the proxy names and who is not in the users file; None: no login.
-    `read_only`: every user is a viewer."""
+    """The accounts of the dashboard. A login with `token` has the role `of_token`; a login with `viewer_token` has the
+    role viewer. `of_stranger`: the role of a user whom the proxy names and who is not in the users file; None: no
+    login. `read_only`: every user is a viewer."""
 
     token: str
     of_token: Role = Role.OPERATOR

@@ -34,12 +34,13 @@ def visitor_of(request: Request) -> Visitor:
 
 
 async def login_counts(request: Request) -> bool:
-    """True if the login of this request is still valid. The guard checked it when the request came."""
+    """True if the login of this request is still valid. The guard has checked the login when the request came, but it
+    may have ended since then."""
     return bool(await request.app.state.visitors.keeps(visitor_of(request), request.scope))
 
 
 async def check_login_counts(request: Request) -> None:
-    """Check the login of a request that has waited long. Raises HTTPException 401."""
+    """Check again the login of a request that has waited long. Raises HTTPException 401."""
     if not await login_counts(request):
         raise HTTPException(401, "the login of this request has ended: log in again")
 

@@ -100,8 +100,9 @@ class Guard:
 
 
 def _two_ends(scope: Scope, headers: Headers) -> Response | None:
-    """Refuse a request with both Content-Length and Transfer-Encoding; None for other requests. A proxy may see another
-    end of the body than this server. The rest of the body would then be read as a request that the proxy never saw."""
+    """The refusal of a request that has both Content-Length and Transfer-Encoding; None for other requests. A proxy and
+    this server may find different ends of such a body. The rest of the body would then be read as a request that the
+    proxy never saw."""
     if "transfer-encoding" not in headers or "content-length" not in headers:
         return None
     answer = _refused(scope, 400, "send either Content-Length or Transfer-Encoding, not both")
@@ -138,8 +139,8 @@ def _log_in_first(scope: Scope, headers: Headers, *, with_users: bool) -> Respon
 def _protecting(scope: Scope, headers: Headers, send: Send) -> Send:
     """A `send` that adds the headers that protect a browser, and the line of a change that Activity does not list.
 
-    After a chunked request it closes the connection. A proxy may see another end of the body than this server. The rest
-    would then be read as a request that the proxy never saw.
+    After a chunked request it closes the connection. A proxy and this server may find different ends of such a body.
+    The rest would then be read as a request that the proxy never saw.
     """
     is_last = "transfer-encoding" in headers
 

@@ -15,8 +15,8 @@ from holdfast_config.addresses import parse_listen as parse_address
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """The proxy in front of the dashboard. `trusted`: None without a proxy. `alone`: other hosts may not connect,
-    because their logins would be sent in clear."""
+    """The proxy in front of the dashboard. `trusted`: None without a proxy. `alone`: only the proxy may connect from
+    another host, because without TLS other logins could be read on their way."""
 
     trusted: TrustedProxy | None = None
     alone: bool = False
@@ -35,7 +35,7 @@ class Proxy:
         return self.trusted is not None and self.trusted.is_peer(_peer(scope))
 
     def may_connect(self, scope: Scope) -> bool:
-        """False for another host whose login would be sent in clear."""
+        """False for a connection from another host whose login could be read on its way, because it has no TLS."""
         return not self.alone or self.sends(scope) or _is_loopback(_peer(scope))
 
     def names(self, headers: Headers) -> str:

@@ -137,7 +137,7 @@ def _document() -> dict[str, Any]:
 
 
 def _meanings(kind: type) -> Iterator[tuple[str, str]]:
-    """The fields of a class, each with the string below it in the source: its description."""
+    """The descriptions of a class's fields: for each field the string that stands below it in the source."""
     for each in kind.__mro__:
         if each.__module__ == kind.__module__:
             [defined] = ast.parse(inspect.getsource(each)).body

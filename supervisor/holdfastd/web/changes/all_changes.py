@@ -85,7 +85,7 @@ def change_of(
     again: Callable[[Request, Fields, HoldfastError], Awaitable[Response]] | None = None,
     texts: Callable[[Fields], Texts] = dict,
 ) -> PageChange:
-    """The change whose form has the arguments of the act as its fields. An empty field counts as not given, unless
+    """Make the change whose form has the arguments of the act as its fields. An empty field counts as not given, unless
     `texts` gives it a value."""
 
     async def read(_: QueueAccess, fields: Fields) -> object:

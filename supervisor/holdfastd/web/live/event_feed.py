@@ -1,7 +1,8 @@
 """Reads the store's event stream once for all listeners, while there are any, and keeps the last batches for them.
 
-A listener has no queue of its own, only its place among the kept batches. So a slow listener costs no memory and holds
-up nobody. If its place is gone when it reads again, it gets a message with the number of missed events.
+A listener has no queue of its own, only its place among the kept batches. So a slow listener costs no memory and delays
+no other one. If the batch at its place is gone when the listener reads again, it gets a message with the number of
+missed events.
 
 The feed reads at most ten times a second, and about AT_ONCE events each time. If the feed falls behind by LAG_MS, it
 skips to the end of the stream, and tells the listeners. So its cost is bounded, whatever the workers do.
@@ -216,8 +217,8 @@ class Listening:
 
 @dataclass(slots=True)
 class EventFeed:
-    """Reads the event stream for all listeners. `position`: that of the last event read. `problem`: why the store
-    cannot be read now; empty if it can."""
+    """Reads the event stream for all listeners. `position`: the position of the last event that was read. `problem`:
+    why the store cannot be read now; empty if it can."""
 
     access: QueueAccess
     position: str = field(default="", init=False)

@@ -120,7 +120,7 @@ async def task_updates(
 
 
 async def _heed(store: Store, task_id: str, wake: asyncio.Event) -> None:
-    """Set `wake` at each notice of the task. The subscription itself sets it once, when it stands."""
+    """Set `wake` at each notice of the task, and once when the subscription is complete."""
     while True:
         try:
             async with subscription(store.emitted(task_id)) as notices:

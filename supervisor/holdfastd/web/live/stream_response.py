@@ -121,7 +121,7 @@ class OpenStreams:
 
 
 async def _end_without_login(request: Request, streams: list[asyncio.Future[None]]) -> None:
-    """End these streams if their common login has ended. `request`: that of one of them."""
+    """End these streams if their common login has ended. `request`: the request of one of these streams."""
     try:
         counts = await login_counts(request)
     except Exception:
@@ -170,7 +170,7 @@ async def _open(
     request: Request, over: asyncio.Future[None], receive: Receive, longest: float | None = None
 ) -> AsyncGenerator[None]:
     """Watch a stream until the end of the block: `over` is done when the client has gone, and after `longest` seconds.
-    At the end, the stream no longer counts."""
+    After the block, the stream no longer counts."""
     gone = asyncio.create_task(_until_gone(receive))
     gone.add_done_callback(lambda _: over.cancel())
     too_long = None if longest is None else over.get_loop().call_later(longest, over.cancel)

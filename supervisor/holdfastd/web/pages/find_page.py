@@ -74,8 +74,8 @@ async def _exists(ask: Callable[[], Awaitable[object]]) -> bool:
 
 
 async def _only_beginning(access: QueueAccess, text: str) -> str:
-    """The only task id that begins with this text; empty if there is none, or if another id may begin so, too. A store
-    of very many keys is not searched to its end."""
+    """The only task id that begins with this text; empty if there is none, or if another id may begin with it, too. A
+    store with very many keys is not searched to its end."""
     if not is_task_id(text) or len(text) < SHORTEST:
         return ""
     found, cursor = set[str](), ""

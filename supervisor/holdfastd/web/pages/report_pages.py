@@ -90,20 +90,21 @@ def course_charts(course: Course, tasks: str = "/tasks?") -> list[Chart]:
 
 
 def _whole_steps(course: Sequence[Step]) -> Sequence[Step]:
-    """Without the running minute, whose rates would be too low, unless nothing has run before it."""
+    """The steps without the present minute, whose rates would be too low. If nothing ran before the present minute, all
+    steps."""
     *earlier, last = course
     is_running = last.seconds * 1000 <= MINUTE
     return earlier if is_running and any(step.figures.outcomes for step in earlier) else course
 
 
 def at_once(times: Percentiles | None, seconds: float) -> float:
-    """The mean number of tasks that waited, or ran, at one moment of the period: the sum of their times over its
-    length."""
+    """The mean number of tasks that waited, or ran, at a moment of the period: the sum of their times, divided by the
+    length of the period."""
     return times.mean * times.samples / seconds if times else 0.0
 
 
 def sparks(course: Course) -> dict[str, str]:
-    """The points of the overview's small lines."""
+    """The points of the small lines in the overview, for SVG polylines."""
     steps = [step for _, step in course]
     lines: dict[str, list[float | None]] = {
         "waiting": [at_once(step.wait, step.seconds) for step in steps],
@@ -153,7 +154,7 @@ _FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/h
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
     """Failed tasks with the same handler, error type and place. `place`: file and line of the innermost frame of the
-    user's code; empty if unknown. `message`: of the last failure."""
+    user's code; empty if unknown. `message`: the message of the last failure."""
 
     handler: str
     type: str

@@ -157,7 +157,7 @@ async def tasks(request: Request) -> Response:
 
 
 def _round(request: Request, most: int) -> int | None:
-    """The number of the next page that the script loads by itself; None after `most` of them."""
+    """The number of the next page of the list, which the script loads by itself. None after `most` pages."""
     given = request.query_params.get("round", "")
     number = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 1
     return number + 1 if number < most else None

@@ -22,8 +22,8 @@ DEATHS = 20  # deaths of a host that the page shows
 
 @dataclass(frozen=True, slots=True)
 class ShownHost:
-    """A host with its workers. `status`: that of the host's supervisor, if this process can control it; otherwise None.
-    `memory`: resident bytes by incarnation, as far as known."""
+    """A host with its workers. `status`: the status of the host's supervisor, if this process can control that
+    supervisor; otherwise None. `memory`: resident bytes by incarnation, as far as known."""
 
     name: str
     workers: list[WorkerRecord]

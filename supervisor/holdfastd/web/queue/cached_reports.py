@@ -39,17 +39,17 @@ class _Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class PeriodReports:
-    """The kept reports of periods. The first page that asks for a report waits for it up to PATIENCE; other pages get
-    None meanwhile. Later pages get the kept report at once. If it is old, a new one is read in the background. `_kept`:
-    each report with the monotonic time until which it counts as current."""
+    """The kept reports of periods. The first page that asks for a report waits for it up to PATIENCE; during this time
+    other pages get None. Later pages get the kept report at once. If it is old, a new one is read in the background.
+    `_kept`: each report with the monotonic time until which it counts as current."""
 
     access: QueueAccess
     _kept: dict[_Wanted, tuple[Report, float]] = field(default_factory=dict[_Wanted, tuple[Report, float]])
     _reading: dict[_Wanted, asyncio.Task[Report]] = field(default_factory=dict[_Wanted, "asyncio.Task[Report]"])
 
     async def of(self, length_ms: int, handler: str | None = None) -> Report | None:
-        """The report of the period of this length until now, for one handler or for all. It may be old. None while the
-        first report is read."""
+        """The report of the period of this length until now, for one handler or for all. The report may be old. None
+        while the first report is being read."""
         wanted = _Wanted(length_ms, handler)
         kept = self._kept.get(wanted)
         if kept is None:
@@ -64,7 +64,7 @@ class PeriodReports:
         return report
 
     async def fresh(self, length_ms: int, handler: str | None = None, lane: str | None = None) -> Report:
-        """The report like that of `of`, but always current: the caller waits for a new one."""
+        """Like `of`, but the report is always current: the caller waits until a new one was read."""
         wanted = _Wanted(length_ms, handler, lane)
         kept = self._kept.get(wanted)
         if kept is not None and time.monotonic() < kept[1]:

@@ -28,8 +28,8 @@ class QueueAccess:
 
     @property
     def redaction(self) -> Redaction:
-        """Hides the secrets that the settings name. Everything that producers and handlers have written goes through
-        it."""
+        """The object that hides the secrets that the settings name. Every text of a producer or a handler goes through
+        it before it is shown."""
         return Redaction.of(self.settings.web_redact)
 
 

@@ -4,8 +4,8 @@ A producer can spell a name in many ways: `pass\\u0077ord`, full-width letters, 
 in the middle. All of them read as `password`. So secrets are searched in the reading, and a position in the reading
 is turned back into a position in the spelled text.
 
-An escaped quote of any kind reads as a quote behind backslashes: it ends no value that a plain quote has begun.
-The pattern tries no character twice at one place, so the time is linear.
+An escaped quote of any kind reads as a quote after backslashes, so it does not end a value that a plain quote has
+begun. The pattern tries no character twice at one place, so the time is linear.
 """
 
 from __future__ import annotations

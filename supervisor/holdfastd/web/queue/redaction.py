@@ -174,8 +174,8 @@ class Redaction:
         return [self._text(name, deeper, encodings), HIDDEN if is_hidden else self._value(value, deeper - 1, encodings)]
 
     def _object(self, value: Mapping[str, Any], deeper: int, encodings: int) -> dict[str, Any]:
-        """An object without secrets. `{"name": "Cookie", "value": "…"}` counts as a field `Cookie`: some tools write
-        the headers of a request so."""
+        """An object without secrets. `{"name": "Cookie", "value": "…"}` counts as a field `Cookie`, because some tools
+        write the headers of a request in this form."""
         is_pair = any(self.hides(each) for name, each in value.items() if str(name).lower() in NAMES)
         shown: dict[str, Any] = {}
         for number, (name, each) in enumerate(value.items(), 1):

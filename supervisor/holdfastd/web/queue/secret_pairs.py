@@ -5,7 +5,8 @@ Anybody can write the text, so the time must be linear. Two rules make it linear
 `*+`) or begin behind a character that they cannot match: no character is tried twice at one place. Second, the search
 goes on at the end of a hidden value, never inside it.
 
-If a value may end at two places, the later one counts: it is better to hide a word too many.
+If a value may end at two places, the later one counts: to hide one word too many is better than to show a part of a
+secret.
 """
 
 from __future__ import annotations

@@ -167,8 +167,8 @@ def anchor_of(finding: Finding) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame of a page. `wrong`: the findings, the worst first. `waits`: the numbers in the menu, by icon. `says`:
-    the line that the page shows if nothing is wrong."""
+    """The frame of a page. `wrong`: the findings, the worst first. `waits`: the numbers in the menu, by the icon of the
+    entry. `says`: the line that the page shows if nothing is wrong."""
 
     wrong: tuple[Wrong, ...] = ()
     waits: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -226,5 +226,5 @@ def _work(counts: Counts) -> str:
 
 
 def state_of(request: Request) -> Frame:
-    """The frame that was read for this request; an empty frame if none was."""
+    """The frame that was read for this request. An empty frame if no frame was read."""
     return getattr(request.state, "frame", Frame())

@@ -65,7 +65,7 @@ def _may_retry(task: TaskRecord) -> bool:
 
 
 def _waits_for_pause(task: TaskRecord) -> bool:
-    """True for a running task that was asked to pause. To resume the task withdraws the pause."""
+    """True for a running task that was asked to pause. If the task is resumed, the pause is withdrawn."""
     asked = [step.event for step in read_trail(task.trail) if step.event in _PAUSES]
     return task.state is State.WORKING and asked[-1:] == [TaskEvent.PAUSE_ASKED]
 
