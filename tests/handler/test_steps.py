@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import Completed, Outcome, Raised
-from holdfast.core.steps import MOST_STEPS, SleepKept, StepKept, StepRecord, StepVerdict
+from holdfast.core.steps import MOST_STEPS, SleepKept, StepKept, StepRecord, StepVerdict, note_of, read_step
 from holdfast.handler import task_steps
 from holdfast.handler.task import Task
 from tests.handler.deliveries import delivery_of, document, run_handler
@@ -46,7 +47,7 @@ class KeptSteps:
     async def keep(self, place: int, name: str, result: bytes) -> StepKept:
         await anyio.lowlevel.cancel_shielded_checkpoint()
         if self.verdict is StepVerdict.OK:
-            self.steps[place] = StepRecord(place, name, self.turn, self.now_ms, result)
+            self.steps[place] = read_step(place, f"{self.turn} {self.now_ms} {name}\n".encode() + result)
         return StepKept(self.verdict, name)
 
     async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
@@ -274,3 +275,29 @@ async def test_a_handler_that_is_called_without_a_worker_records_nothing() -> No
     calls = Calls()
     task = Task(delivery_of())
     assert [await task.step("fetch", calls.plain, 1), await task.step("fetch", calls.plain, 2)] == [1, 2]
+
+
+async def test_a_step_is_recorded_with_its_arguments_in_brief_and_its_time() -> None:
+    log = KeptSteps()
+
+    def book(plan: str, guests: int, *extras: str, client: object = None, **more: object) -> msgspec.Raw:
+        return msgspec.Raw(b'{\n "guests": 4\n}')
+
+    async def handler(messages: list[Any], task: Task) -> object:
+        booked = await task.step("book", book, "garden" * 20, 4, "wine", client=log, days=[1, 2])
+        await task.step("builtin", max, 2, 3)
+        return booked
+
+    assert answer(await run_with(log, handler)) == {"guests": 4}
+    assert answer(await run_with(log, handler)) == {"guests": 4}, "from its record, without the note"
+    note = note_of(log.steps[0])
+    assert note
+    assert note.took_ms >= 0
+    short = ("garden" * 10)[:59] + "…"
+    assert note.arguments == {"plan": short, "guests": 4, "extras": "[1]", "client": "<KeptSteps>", "more": "{…}"}
+    assert note_of(log.steps[1]) is not None
+
+
+async def test_a_step_without_a_readable_note_has_none() -> None:
+    assert note_of(read_step(0, b"1 5 first\n1")) is None
+    assert note_of(read_step(0, b"1 5 first\n1\n#{")) is None

@@ -48,6 +48,17 @@ async def broken(task: Task, why: str) -> None:
     raise ValueError(why)
 
 
+def look_up(topic: str, limit: int, api_key: str) -> dict[str, Any]:
+    return {"found": limit, "password": "hunter2", "text": f"{topic} " * 1000}
+
+
+@handlers.register("writes")
+async def writes(task: Task) -> None:
+    await task.step("look up", look_up, "<otters>", 3, api_key="sk-hidden")
+    for part in ("Otters hold ", "hands, token=abcd", "1234efgh5678", {"tokens": 3}):
+        await task.emit(part)
+
+
 @handlers.register("asks")
 async def asks(task: Task) -> str:
     await task.emit({"part": 1})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 
 import pytest
 
@@ -11,7 +12,7 @@ from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import TRANSITIONS, State
 from holdfast_config import RedisSettings
 from holdfast_config.web_users import Role
-from holdfastd.web.views.shown_task import AFTER, BarKind, picture
+from holdfastd.web.views.shown_task import AFTER, BarKind, last_lines, picture, story
 from tests.lua.operations import introduction
 from tests.web.handlers import working
 from tests.web.site import HTML, Site, site
@@ -231,6 +232,68 @@ async def test_a_picture_shows_runs_and_waits_by_their_length(redis_settings: Re
         assert kinds["Runs"] == [BarKind.RUNS]
         assert kinds["Waits"][-1] is BarKind.LATER
         assert all(0 <= bar.x <= 1000 and bar.x + bar.width <= 1000.1 for track in drawn.tracks for bar in track.bars)
+
+
+async def test_the_history_is_told_in_chapters_with_their_lengths_and_endings(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("hello", task_id="t")
+        await settle(here, Settle.RETRY, reason="ValueError: x")
+        await here.manager.retry_task("t")
+        await settle(here, Settle.FAILED, reason="ValueError: y")
+        await here.manager.retry_task("t")
+        record = await here.manager.get_task("t")
+        timeline = (await here.manager.why("t"))["timeline"]
+        told = story(record, timeline, {}, record.created_ms + 10_000)
+        assert [(each.title, each.kind, each.ended_by) for each in told] == [
+            ("Wait for a worker", BarKind.WAITS, ""),
+            ("Run 1", BarKind.RUNS, "retry"),
+            ("Wait for its time", BarKind.LATER, ""),
+            *([("Wait for a worker", BarKind.WAITS, "")] if len(told) == 6 else []),
+            ("Run 2", BarKind.RUNS, "failed"),
+            ("After its end", BarKind.UNKNOWN, ""),
+        ]
+        assert [line.event for each in told for line in each.lines] == [line["event"] for line in timeline]
+        assert [line.event for each in last_lines(told, 2) for line in each.lines] == ["settled", "retried"]
+        shown = await here.page("/task?id=t")
+        assert re.search(r"<h3>Run 1 <small>\d+ms</small> <span class=\"state retry\">retry</span></h3>", shown)
+
+
+async def test_a_long_time_between_two_lines_is_shown(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("hello", task_id="t")
+        await settle(here, Settle.RETRY)
+        record = await here.manager.get_task("t")
+        later = [{"at_ms": record.created_ms + 4000 * n, "event": "step", "text": "x"} for n in range(2)]
+        [first, second] = story(record, later, {}, record.created_ms + 9000)[0].lines
+        assert (first.gap, second.gap) == ("", "4s")
+
+
+async def test_steps_have_arguments_value_and_time_without_secrets(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        await here.manager.run_task(name="writes", task_id="t")
+        await here.manager.wait("t", 60)
+        raw = (await here.browser.get("/task?id=t")).text
+        assert "<otters>" not in raw
+        for secret in ("sk-hidden", "hunter2", "abcd1234"):
+            assert secret not in raw
+        step = re.search(r'<div class="step">(.*?)</div>', unescape(raw), re.DOTALL)
+        assert step
+        assert step[1].startswith(
+            'topic=<otters>, limit=3, api_key=*** <b>→</b> {"found": 3, "password": "***", "text":'
+        )
+        assert re.search(r"… <small>in \d+ms</small>$", step[1]), "only the beginning of a long value"
+        assert len(step[1]) < 700
+        whole = unescape((await here.browser.get("/task?id=t&all=1")).text)
+        assert "<otters> " * 1000 in whole
+
+
+async def test_texts_of_a_stream_are_one_text(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        await here.manager.run_task(name="writes", task_id="t")
+        await here.manager.wait("t", 60)
+        shown = await here.page("/task?id=t")
+        assert '<pre class="wrap">Otters hold hands, token=***</pre>' in shown
+        assert '"tokens": 3' in shown
 
 
 async def test_a_viewer_is_offered_nothing(redis_settings: RedisSettings) -> None:

@@ -71,7 +71,7 @@ STEPS = [
     ),
     (f"5 returned {CLAIM}", "its worker no longer ran it; put back at the head of its lane"),
     (f"5 returned {CLAIM} drain", "given back before it had begun: drain; put back at the head of its lane"),
-    ("1700000000000 delayed 1700000005000", "waits until 2023-11-14T22:13:25.000Z (5.0s)"),
+    ("1700000000000 delayed 1700000005000", "waits until 2023-11-14T22:13:25.000Z (5s)"),
     ("5 promoted ", "due: may be claimed"),
     ("5 promoted by hand", "due at once: by hand"),
     ("5 put-back its entry was taken from the lane", "put back into its lane: its entry was taken from the lane"),
@@ -260,7 +260,7 @@ NEXT = [
     ),
     (
         facts({"state": State.DELAYED, "due_ms": NOW - 2_000}),
-        "due since 2.0s: a steward, or the next pull, submits it",
+        "due since 2s: a steward, or the next pull, submits it",
     ),
     (
         facts({"state": State.WAITING, "waits_for": ("t0",)}, parents=(facts({}).task,)),
@@ -272,11 +272,11 @@ NEXT = [
             parents=(facts({}).task,),
         ),
         "waits until t1 (submitted) and 2 others have ended; it runs even if one does not complete"
-        "; expires in 2.0s unless a worker claims it first",
+        "; expires in 2s unless a worker claims it first",
     ),
     (facts({"expires_ms": NOW - 1}), "waits in lane high; has expired"),
     (facts({"expires_ms": NOW - 1, "deliveries": 1}), "waits in lane high"),
-    (facts(WORKING, **CLAIMED, owner=WORKER), f"{IN_WORKER} for 12.0s, run 2, attempt 2 of 3"),
+    (facts(WORKING, **CLAIMED, owner=WORKER), f"{IN_WORKER} for 12s, run 2, attempt 2 of 3"),
     (facts({**WORKING, "max_attempts": 9}, owner=WORKER), f"{IN_WORKER}, run 2, attempt 2 of 9"),
     (
         facts({**WORKING, "solo": True, "crashes": 2, "progress": "3/4"}, owner=WORKER),
@@ -288,7 +288,7 @@ NEXT = [
     ),
     (
         facts(WORKING, owner=replace(WORKER, beat_ago_ms=9_000)),
-        f"{IN_WORKER}, run 2, attempt 2 of 3; that worker has sent no heartbeat for 9.0s:"
+        f"{IN_WORKER}, run 2, attempt 2 of 3; that worker has sent no heartbeat for 9s:"
         " a steward will put the task back when its lease ends",
     ),
     (
@@ -312,16 +312,16 @@ NEXT = [
         facts({"state": State.SUSPENDED, "reason": "lunch"}),
         "is paused: lunch; it continues when it is resumed or gets a message",
     ),
-    (facts({**ENDED, "state": State.COMPLETED}), f"completed 3.0s ago; {KEPT}"),
-    (facts(ENDED), f"failed 3.0s ago: ValueError: x; {KEPT}"),
-    (facts(ENDED, are_registered=False), f"failed 3.0s ago: ValueError: x; {KEPT} by the settings of this command"),
-    (facts({**ENDED, "state": State.REJECTED}), f"rejected 3.0s ago: ValueError: x; {KEPT}"),
-    (facts({**ENDED, "state": State.CANCELED, "reason": ""}), f"canceled 3.0s ago; {KEPT}"),
+    (facts({**ENDED, "state": State.COMPLETED}), f"completed 3s ago; {KEPT}"),
+    (facts(ENDED), f"failed 3s ago: ValueError: x; {KEPT}"),
+    (facts(ENDED, are_registered=False), f"failed 3s ago: ValueError: x; {KEPT} by the settings of this command"),
+    (facts({**ENDED, "state": State.REJECTED}), f"rejected 3s ago: ValueError: x; {KEPT}"),
+    (facts({**ENDED, "state": State.CANCELED, "reason": ""}), f"canceled 3s ago; {KEPT}"),
     (
         facts({**ENDED, "dead": True}),
-        f"failed 3.0s ago: ValueError: x; {KEPT}; a dead letter: supervisor tasks retry t1 runs it again",
+        f"failed 3s ago: ValueError: x; {KEPT}; a dead letter: supervisor tasks retry t1 runs it again",
     ),
-    (facts({**ENDED, "retried_as": "t1.r1"}), f"failed 3.0s ago: ValueError: x; {KEPT}; runs again as t1.r1"),
+    (facts({**ENDED, "retried_as": "t1.r1"}), f"failed 3s ago: ValueError: x; {KEPT}; runs again as t1.r1"),
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
@@ -46,8 +46,7 @@ class TaskCall:
     def brief(self, hide: Hide) -> str:
         """The arguments on one line, without secrets: `region=asia, copies=3`. Of a message its first words."""
         if given := self.kwargs or _object(self.data):
-            some = {name: _beginning(value, MOST_BRIEF) for name, value in islice(given.items(), MOST_NAMES)}
-            words = ", ".join(f"{name}={brief_value(value)}" for name, value in hide(some).items())
+            words = arguments_in_brief(given, hide)
         else:
             content = self.text or ("" if self.data is None else self.data)
             words = brief_value(hide(_beginning(content, MOST_WORDS)), MOST_WORDS)
@@ -90,6 +89,11 @@ MOST_NAMES = 20  # arguments
 BEGINNING = 4096  # bytes of an operation that a list reads
 
 
+def arguments_in_brief(given: Mapping[str, Any], hide: Hide) -> str:
+    some = {name: _beginning(value, MOST_BRIEF) for name, value in islice(given.items(), MOST_NAMES)}
+    return ", ".join(f"{name}={brief_value(value)}" for name, value in hide(some).items())
+
+
 def _beginning(value: object, most: int) -> object:
     """The part of a value that `brief_value` needs. It is longer than the part that is shown, so that a secret is still
     recognized. The search for secrets takes some microseconds for each character."""
@@ -120,17 +124,17 @@ def brief_of(beginning: bytes, hide: Hide) -> str:
     """The arguments in brief, from the first BEGINNING bytes of an operation. Values that are cut there count as far as
     they go."""
     if len(beginning) == BEGINNING:
-        beginning = _completed(beginning)
+        beginning = msgspec.json.encode(decoded_beginning(beginning))
     call = call_of(beginning)
     return call.brief(hide) if call else ""
 
 
-def _completed(beginning: bytes) -> bytes:
-    """The beginning of a JSON document as a whole one."""
+def decoded_beginning(beginning: bytes) -> Any:
+    """The value in the beginning of a JSON document, as far as it goes."""
     try:
-        return msgspec.json.encode(from_json(beginning.decode("utf-8", "ignore"), allow_partial="trailing-strings"))
+        return from_json(beginning.decode("utf-8", "ignore"), allow_partial="trailing-strings")
     except (ValueError, RecursionError):  # bytes that are no JSON, or nested too deeply
-        return b""
+        return None
 
 
 # The rows of a list, and its columns. The page and the command show the same columns under the same names.

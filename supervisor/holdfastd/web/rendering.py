@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -26,6 +26,7 @@ from holdfast.why.times import span
 from holdfast_config.error_text import escape
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import rate_words
+from holdfastd.documents.task_list import arguments_in_brief
 from holdfastd.web.queue.queue_access import UNLISTED, queue_of
 from holdfastd.web.queue.redaction import Redaction
 from holdfastd.web.views.menu_and_strip import MENU, state_of
@@ -81,6 +82,8 @@ def environment(redaction: Redaction) -> Environment:
     own = (*times, count, beginning, raw, short, brief_id, dotted, rate, rate_words, query_with)
     found.filters |= {each.__name__: each for each in own}
     found.filters |= {
+        "in_brief": partial(arguments_in_brief, hide=redaction.value),
+        "compact": lambda value: json.dumps(redaction.value(value), ensure_ascii=False),
         "pretty": lambda value: pretty(redaction.value(_plain(value))),
         "redacted": redaction.text,
         "redacted_query": redaction.query,

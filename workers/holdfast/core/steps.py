@@ -1,16 +1,21 @@
 """Steps of a task: results that its handler has recorded, in order. Later runs get the recorded results. No I/O is done
 here.
 
-A step stands in the store as `TURN MILLISECONDS NAME`, a newline, and its result as JSON.
+A step stands in the store as `TURN MILLISECONDS NAME`, a newline, and its result as JSON. A newline, a `#` and a note
+may follow: JSON with the arguments of the step's function in brief, and how long the function took.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+import msgspec
 
 MOST_STEPS = 1000  # of a task; the scripts of the store hold the same bound
 LONGEST_NAME = 200  # bytes
+NOTE = b"\n#"  # begins a note: no line of JSON begins with it
 
 # The names under which a sleep, a question and its answer are recorded. No step has a name that begins with MARK.
 MARK = "\t"
@@ -52,13 +57,14 @@ class SleepKept:
 @dataclass(frozen=True, slots=True)
 class StepRecord:
     """A recorded step. `place`: from 0; `turn`: the turn in which it ran; `at_ms`: when it was recorded, by the store's
-    clock; `result`: JSON."""
+    clock; `result`: JSON; `note`: see StepNote."""
 
     place: int
     name: str
     turn: int
     at_ms: int
     result: bytes
+    note: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +86,56 @@ def read_head(place: int, head: bytes, size: int) -> StepHead:
 
 def read_step(place: int, text: bytes) -> StepRecord:
     """Read a step from a text of the store. Raises ValueError if Holdfast did not write the text."""
-    head, _, result = text.partition(b"\n")
+    head, _, rest = text.partition(b"\n")
+    result, _, note = rest.partition(NOTE)
     turn, at_ms, name = head.decode().split(" ", 2)
-    return StepRecord(place, name, int(turn), int(at_ms), result)
+    return StepRecord(place, name, int(turn), int(at_ms), result, note)
+
+
+class StepNote(msgspec.Struct, frozen=True):
+    """Facts about a step for people. `arguments`: of its function, in brief. `took_ms`: how long the function ran."""
+
+    took_ms: int
+    arguments: dict[str, Any] = {}
+
+
+MOST_ARGUMENTS = 10  # of a note
+LONGEST_ARGUMENT = 60  # characters
+_write_note = msgspec.json.Encoder().encode
+_read_note = msgspec.json.Decoder(StepNote).decode
+
+
+def with_note(result: bytes, arguments: dict[str, Any], took_ms: int) -> bytes:
+    """The result of a step with a note behind it."""
+    some = {str(name): in_brief(value) for name, value in list(arguments.items())[:MOST_ARGUMENTS]}
+    return b"%s%s%s" % (result, NOTE, _write_note(StepNote(took_ms, some)))
+
+
+def note_of(step: StepRecord) -> StepNote | None:
+    """The note of a step; None if it has none."""
+    try:
+        return _read_note(step.note) if step.note else None
+    except msgspec.DecodeError:
+        return None
+
+
+def in_brief(value: object) -> object:
+    """A number or a short text as it is, the beginning of a long text, and for other values a sign: `[3]` for a list of
+    three items, `<Client>` for an object of this class."""
+    match value:
+        case None | bool() | float():
+            return value
+        case int() if value.bit_length() < 64:
+            return value
+        case str():
+            text = value if len(value) <= LONGEST_ARGUMENT else f"{value[: LONGEST_ARGUMENT - 1]}…"
+            return text.encode(errors="replace").decode()
+        case list() | tuple() | set() | frozenset():
+            return f"[{len(value)}]"  # pyright: ignore[reportUnknownArgumentType] - of any items
+        case dict():
+            return "{…}"
+        case _:
+            return f"<{type(value).__name__}>"
 
 
 def shown(name: str) -> str:

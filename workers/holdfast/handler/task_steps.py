@@ -8,6 +8,7 @@ do anything, but it should decide only by its arguments and by results of steps.
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
@@ -17,7 +18,17 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from holdfast.core.steps import MOST_STEPS, QUESTION, SleepKept, StepKept, StepRecord, StepVerdict, flaw_in_name, shown
+from holdfast.core.steps import (
+    MOST_STEPS,
+    QUESTION,
+    SleepKept,
+    StepKept,
+    StepRecord,
+    StepVerdict,
+    flaw_in_name,
+    shown,
+    with_note,
+)
 from holdfast.errors import RunEnded, StepError, StepMismatchError
 from holdfast.handler.returned_value import NotJsonError, to_json
 from holdfast.handler.run_notes import RunNotes
@@ -70,8 +81,9 @@ class Steps:
         step = await self.find(place, name)
         if step is not None:
             return _decode(step.result)
+        began = time.monotonic()
         value = await self._called(name, function, args, kwargs)
-        return await self.keep(place, name, value)
+        return await self.keep(place, name, value, partial(_noted, began, function, args, kwargs))
 
     def run_in_thread(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Like `run`, for a handler that runs in a thread."""
@@ -85,12 +97,12 @@ class Steps:
         step = on_loop(self.find, place, name)
         if step is not None:
             return _decode(step.result)
-        before = _inside.set(name)
+        before, began = _inside.set(name), time.monotonic()
         try:
             value = function(*args, **kwargs)
         finally:
             _inside.reset(before)
-        return on_loop(self.keep, place, name, value)
+        return on_loop(self.keep, place, name, value, partial(_noted, began, function, args, kwargs))
 
     def _begin(self, name: str) -> int:
         if flaw := flaw_in_name(name):
@@ -136,11 +148,11 @@ class Steps:
                 self._recorded = await self._log.recorded()
         return self._recorded
 
-    async def keep(self, place: int, name: str, value: object) -> Any:
-        """Record a value; returns it as read back from JSON."""
+    async def keep(self, place: int, name: str, value: object, noted: Callable[[bytes], bytes] = bytes) -> Any:
+        """Record a value; returns it as read back from JSON. `noted` adds a note to the recorded text."""
         encoded = self._encoded(name, value)
         reached(Point.STEP_RAN)
-        _require_kept(place, name, await self._log.keep(place, name, encoded))
+        _require_kept(place, name, await self._log.keep(place, name, noted(encoded)))
         return _decode(encoded)
 
     async def keep_sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
@@ -206,6 +218,16 @@ class Steps:
                 "--max-message-bytes)"
             )
         return encoded
+
+
+def _noted(began: float, function: Callable[..., Any], args: Any, kwargs: Any, result: bytes) -> bytes:
+    """The result of a step with a note: the arguments of its function, and the time since `began`."""
+    took_ms = round(1000 * (time.monotonic() - began))
+    try:
+        arguments = inspect.signature(function).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # a function in C may have no signature
+        arguments = {str(number): value for number, value in enumerate(args, 1)} | kwargs
+    return with_note(result, arguments, took_ms)
 
 
 def _require_kept(place: int, name: str, kept: StepKept | SleepKept) -> None:

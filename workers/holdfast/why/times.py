@@ -20,5 +20,7 @@ def moment(ms: int | None) -> Moment | None:
 
 
 def span(ms: int) -> str:
-    """A duration in words, such as 5m or 250ms. Durations below a second are shown in milliseconds."""
-    return f"{max(ms, 0)}ms" if ms < 1000 else duration(ms / 1000)
+    """A duration in words, in whole numbers: 250ms, 12s, 4m 5s. From one to ten seconds it has one decimal: 1.3s."""
+    if ms < 1000:
+        return f"{max(ms, 0)}ms"
+    return f"{round(ms / 1000, 1 if ms < 9950 else None):g}s" if ms < 59500 else duration(ms / 1000)

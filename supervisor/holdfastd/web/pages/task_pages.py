@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
+from holdfast.why.document import HistoryLine
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents import task_documents
 from holdfastd.documents.task_list import (
@@ -35,14 +35,14 @@ from holdfastd.operations.submit_tasks import SUBMIT_TASKS
 from holdfastd.web.access.forms import check_may, visitor_of
 from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
-from holdfastd.web.rendering import page
+from holdfastd.web.rendering import PAYLOAD, page
 from holdfastd.web.views import shown_task
-from holdfastd.web.views.shown_task import MessageExchange, exchange
+from holdfastd.web.views.shown_task import MessageExchange, StoryStep, StreamPiece, exchange
 from holdfastd.web.views.submission_form import FROM, SubmissionForm, edit_form, empty_form
 
 SHOWN = 100  # lines of the history that a page shows, unless the user asks for all
 TURNS = 10
-PARTS = 20
+PARTS = 500  # of a stream
 CHILDREN = 50
 NEWEST = 1 << 52  # a position behind all parts
 ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
@@ -61,6 +61,9 @@ async def task(
         return page(request, "problem.html", 404, title="No such task", problem=str(unknown))
     is_whole = bool(request.query_params.get("all"))
     timeline = why["timeline"]
+    now_ms = await access.store.clock_ms()
+    steps = await _steps(access, task_id, timeline, PAYLOAD if is_whole else shown_task.VALUE)
+    told = shown_task.story(record, timeline, steps, record.finished_ms or now_ms)
     call, here = call_of(record.operation), f"?id={quote(task_id, safe='')}"
     return page(
         request,
@@ -72,9 +75,11 @@ async def task(
         is_whole=is_whole,
         task=record,
         why=access.redaction.value({name: each for name, each in why.items() if name != "timeline"}),
-        timeline=timeline if is_whole else timeline[-SHOWN:],
+        story=told if is_whole else shown_task.last_lines(told, SHOWN),
+        shown=SHOWN,
+        is_whole_story=is_whole or len(timeline) <= SHOWN,
         lines=len(timeline),
-        picture=shown_task.picture(record, timeline, await access.store.clock_ms()),
+        picture=shown_task.picture(record, timeline, now_ms),
         document=access.redaction.value(task_documents.whole(record)),
         turns=await _turns(access, record, is_whole),
         parts=await _parts(access, task_id),
@@ -93,6 +98,14 @@ async def task(
     )
 
 
+async def _steps(access: QueueAccess, task_id: str, timeline: Sequence[HistoryLine], most: int) -> dict[int, StoryStep]:
+    """The last SHOWN recorded steps by their places, as many as one answer of the store holds; `most` bytes of each
+    value."""
+    number = sum(1 for entry in timeline if entry["event"] == "step")
+    found, _ = await access.store.steps(task_id, max(0, number - SHOWN)) if number else ((), None)
+    return {step.place: StoryStep.of(step, most) for step in found}
+
+
 async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
     """The turns of a task; only the last TURNS of the earlier turns, unless `is_whole`."""
     items: Sequence[bytes] = ()
@@ -102,12 +115,12 @@ async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> lis
     return [*earlier, exchange(record.operation, None)]
 
 
-async def _parts(access: QueueAccess, task_id: str) -> list[Any]:
-    """The last parts that the task has emitted."""
+async def _parts(access: QueueAccess, task_id: str) -> list[StreamPiece]:
+    """The last parts that the task has emitted, in pieces."""
     end = await access.store.emitted_parts(task_id, NEWEST)
     if not end.last:
         return []
-    return list((await access.store.emitted_parts(task_id, max(0, end.last - PARTS))).parts)[-PARTS:]
+    return shown_task.pieces((await access.store.emitted_parts(task_id, max(0, end.last - PARTS))).parts[-PARTS:])
 
 
 # Tasks: a list by state, lane, handler and time.

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from typing import Any
 
 from holdfast.core import envelope
+from holdfast.core.delivery import EmittedPart
 from holdfast.core.messages import Part
 from holdfast.core.outcomes import read_result
+from holdfast.core.steps import StepNote, StepRecord, note_of
 from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.why.times import span
-from holdfastd.documents.task_list import LARGEST
+from holdfastd.documents.task_list import LARGEST, decoded_beginning
 from holdfastd.operations.act import Act
 from holdfastd.operations.tasks import CANCEL_TASK, PAUSE_TASK, REMOVE_TASK, RESUME_TASK, RETRY_TASK
 
@@ -115,6 +118,149 @@ def _content(part: Part) -> Any:
             return part[name]
     return part
 
+
+# The parts of a stream, in pieces: texts of one run that follow each other are one text.
+
+LONGEST_PIECE = 10_000  # characters; of a longer text its end is shown
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPiece:
+    """A text or a JSON value of a stream. `position`, `at_ms`: of its last part."""
+
+    run: int
+    position: int
+    at_ms: int
+    value: Any
+
+
+def pieces(parts: Iterable[EmittedPart]) -> list[StreamPiece]:
+    found = list[StreamPiece]()
+    for (run, is_text), some in groupby(parts, key=lambda part: (part.run, isinstance(part.value, str))):
+        if is_text:
+            texts = list(some)
+            text = "".join(part.value for part in texts)
+            found.append(StreamPiece(run, texts[-1].position, texts[-1].at_ms, text[-LONGEST_PIECE:]))
+        else:
+            found += (StreamPiece(run, part.position, part.at_ms, part.value) for part in some)
+    return found
+
+
+# The history as a story: chapters in which the task waits or runs, each with the lines of its time.
+
+_TITLES = {
+    State.SUBMITTED: "Wait for a worker",
+    State.DELAYED: "Wait for its time",
+    State.WAITING: "Wait for other tasks",
+    State.INPUT_REQUIRED: "Wait for an answer",
+    State.AUTH_REQUIRED: "Wait for an authorization",
+    State.SUSPENDED: "Pause",
+}
+_STEP = re.compile(r"step (\d+) is ")
+VALUE = 400  # bytes of a step's value that a page shows, unless the user asks for all
+GAP_MS = 1000  # between two lines; a longer time is shown
+
+
+@dataclass(frozen=True, slots=True)
+class StoryStep:
+    """A recorded step: its value, and the arguments and time of its function, if they were noted. `is_cut`: the value
+    is only the beginning of the recorded one."""
+
+    name: str
+    value: Any
+    is_cut: bool
+    note: StepNote | None
+
+    @classmethod
+    def of(cls, step: StepRecord, most: int) -> StoryStep:
+        is_cut = len(step.result) > most
+        return cls(step.name, decoded_beginning(step.result[:most]), is_cut, note_of(step))
+
+    @property
+    def took(self) -> str:
+        return span(self.note.took_ms) if self.note else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryLine:
+    """A line of the history. `gap`: the time since the line before, if it was long."""
+
+    at_ms: int
+    event: str
+    text: str
+    gap: str = ""
+    step: StoryStep | None = None
+
+
+@dataclass(slots=True)
+class Chapter:
+    """A time in which the task waited or ran. `ended_by`: the word for the end of a run or of the task, else empty;
+    `ending`: its colour."""
+
+    title: str
+    kind: BarKind
+    start_ms: int
+    end_ms: int
+    lines: list[StoryLine] = field(default_factory=list[StoryLine])
+    ended_by: str = ""
+
+    @property
+    def length(self) -> str:
+        return span(self.end_ms - self.start_ms)
+
+    @property
+    def ending(self) -> Ending | None:
+        return _ENDINGS.get(self.ended_by, Ending.OTHER) if self.ended_by else None
+
+
+def story(
+    task: TaskRecord, timeline: Sequence[Mapping[str, Any]], steps: Mapping[int, StoryStep], now_ms: int
+) -> list[Chapter]:
+    """The chapters of a task's history. `timeline`: that of the `why` document; `steps`: by their places."""
+    kinds = {(each.at_ms, each.event): _word(each) for each in read_trail(task.trail)}
+    state, runs, before_ms = State.SUBMITTED, 0, task.created_ms
+    chapters = [Chapter(_TITLES[state], BarKind.WAITS, task.created_ms, now_ms)]
+    for entry in timeline:
+        at_ms, event, chapter = int(entry["at_ms"]), str(entry["event"]), chapters[-1]
+        word = kinds.get((at_ms, event), event)
+        line = _line(entry, at_ms - before_ms, steps)
+        before_ms, after = at_ms, AFTER.get(word)
+        if after is None or (after is state and word != TaskEvent.CLAIMED):
+            chapter.lines.append(line)
+            continue
+        chapter.end_ms, begins = at_ms, list[StoryLine]()
+        if state is State.WORKING or after in TERMINAL:
+            chapter.lines.append(line)
+            chapter.ended_by = word
+        else:
+            begins = [line]
+        runs += after is State.WORKING
+        title = f"Run {runs}" if after is State.WORKING else _TITLES.get(after, "After its end")
+        chapters.append(Chapter(title, _KINDS.get(after, BarKind.UNKNOWN), at_ms, now_ms, begins))
+        state = after
+    return [
+        each for each in chapters if each.lines or (each.kind is not BarKind.UNKNOWN and each.end_ms > each.start_ms)
+    ]
+
+
+def last_lines(chapters: Sequence[Chapter], most: int) -> list[Chapter]:
+    """The last chapters, with the last `most` lines in all."""
+    found, left = list[Chapter](), most
+    for chapter in reversed(chapters):
+        if left <= 0:
+            break
+        found.append(replace(chapter, lines=chapter.lines[-left:]))
+        left -= len(chapter.lines)
+    return found[::-1]
+
+
+def _line(entry: Mapping[str, Any], since_ms: int, steps: Mapping[int, StoryStep]) -> StoryLine:
+    named = _STEP.match(entry["text"]) if entry["event"] == "step" else None
+    step = steps.get(int(named[1]) - 1) if named else None
+    return StoryLine(entry["at_ms"], entry["event"], entry["text"], span(since_ms) if since_ms >= GAP_MS else "", step)
+
+
+# The history as a picture.
 
 WIDTH = 1000  # of the picture, in units of the SVG
 NARROWEST = 3.0  # width of the narrowest bar that a user can see
