@@ -66,6 +66,7 @@ SINGLE = frozenset(
         "control:schedules",
         "schedules",
         "webhooks",
+        "given_up",
         "receivers",
         "receivers_prompt",
         "receivers_turn",

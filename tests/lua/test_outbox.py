@@ -323,3 +323,51 @@ async def test_what_is_damaged_of_a_receiver_stops_no_webhook(space: Namespace, 
             found.add(notice.name.split("|")[0])
             await space.store.notice_done(notice.name)
     assert found == {"a0", "a1", "a2", "b0", "b1", "b2", "c"}
+
+
+async def given_up(space: Namespace, task_id: str, why: str) -> Notice:
+    """A webhook that was given up."""
+    await space.register("a")
+    options = SubmitOptions(webhook=f"https://example.org/{task_id}")
+    await space.store.submit_with_options([submission(task_id, space.queue, options=options)])
+    await space.settle("a", (await space.take("a"))[0], Settle.COMPLETED)
+    [notice], _ = await space.store.take_notices(10, 1000)
+    assert isinstance(notice, Notice)
+    assert await space.store.notice_done(notice.name, why)
+    return notice
+
+
+async def test_a_webhook_that_was_given_up_is_kept_with_its_reason_and_tried_again(space: Namespace) -> None:
+    notice = await given_up(space, "t1", "the receiver answers 410")
+    [kept] = await space.store.given_up(10)
+    assert (kept.notice.name, kept.notice.url, kept.notice.tries) == (notice.name, notice.url, 1)
+    assert (kept.notice.at_ms, kept.why) == (notice.at_ms, "the receiver answers 410")
+    assert await space.store.take_notices(10, 1000) == ([], None)
+    assert await space.store.notice_now(notice.name)
+    [again], _ = await space.store.take_notices(10, 1000)
+    assert isinstance(again, Notice)
+    assert (again.name, again.url, again.tries, again.public_id) == (notice.name, notice.url, 1, notice.public_id)
+    assert await space.store.given_up(10) == []
+    assert await space.store.notice_done(again.name)
+    assert not await space.store.notice_now(notice.name), "it was delivered"
+    await space.check()
+
+
+async def test_a_delivered_webhook_is_none_of_those_that_were_given_up(space: Namespace) -> None:
+    await given_up(space, "t1", "")
+    assert await space.store.given_up(10) == []
+
+
+async def test_an_entry_that_somebody_else_has_written_hides_no_other(space: Namespace) -> None:
+    notice = await given_up(space, "t1", "no")
+    await space.do("LPUSH", space.key("given_up"), "{", "7", '["x"]', "null")
+    assert [each.notice.name for each in await space.store.given_up(10)] == [notice.name]
+    assert await space.store.notice_now(notice.name)
+    assert not await space.store.notice_now("nobody|1|completed")
+
+
+async def test_only_the_last_webhooks_that_were_given_up_are_kept(space: Namespace) -> None:
+    await space.do("RPUSH", space.key("given_up"), *(f"old {n}" for n in range(1000)))
+    await given_up(space, "t1", "no")
+    assert await space.do("LLEN", space.key("given_up")) == 1000
+    assert len(await space.store.given_up(10)) == 1

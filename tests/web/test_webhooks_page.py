@@ -38,7 +38,14 @@ async def test_a_webhook_that_waits_is_tried_now_and_given_up(redis_settings: Re
         assert (await here.change("/webhooks/remove", webhook=taken.name)).status_code == 303
         (dropped, *_) = await here.store.events_before("", 1)
         assert (dropped.event, "given up by token" in dropped.detail) == ("webhook-dropped", True)
-        for verb in ("retry", "remove"):
+        shown = await here.page("/webhooks")
+        assert "Given up" in shown
+        assert "given up by token" in shown
+        assert "hunter2" not in shown
+        assert (await here.change("/webhooks/retry", webhook=taken.name)).status_code == 303
+        assert [each.name for each in (await here.store.take_notices(10, 1))[0]] == [taken.name]
+        assert "Try again" not in await here.page("/webhooks")
+        for verb, why in (("retry", "neither waits nor"), ("remove", "does not wait")):
             answer = await here.change(f"/webhooks/{verb}", webhook=SCRIPT)
-            assert (answer.status_code, "does not wait" in answer.text, SCRIPT in answer.text) == (404, True, False)
+            assert (answer.status_code, why in answer.text, SCRIPT in answer.text) == (404, True, False)
         assert (await here.browser.get("/webhooks?after=x", headers=HTML)).status_code == 400

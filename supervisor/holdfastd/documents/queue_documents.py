@@ -14,7 +14,7 @@ from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.lanes import Lanes, LaneState, LimitOrder, UnreadableEntry
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
-from holdfast.core.webhook_notice import Notice, WaitingNotice
+from holdfast.core.webhook_notice import GivenUpNotice, Notice, WaitingNotice
 from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLane, WorkerRecord
 from holdfast_config.lanes import Rate, rate
@@ -285,6 +285,25 @@ class WebhookDocument(TypedDict):
     tries: int
     due: Moment | None
     why: str
+
+
+class GivenUpDocument(TypedDict):
+    """A webhook notice that was given up. `webhook`: its name, with which it can be tried again. `url`: without
+    secrets. `at`: when it was given up; `why`: the reason."""
+
+    webhook: str
+    task_id: str
+    state: str
+    url: str
+    at: Moment | None
+    tries: int
+    why: str
+
+
+def given_up_document(each: GivenUpNotice) -> GivenUpDocument:
+    notice, at = each.notice, moment(each.given_up_ms)
+    url = mask_webhook(notice.url)
+    return document_of(GivenUpDocument, notice, webhook=notice.name, url=url, at=at, why=each.why)
 
 
 def webhook_document(each: WaitingNotice) -> WebhookDocument:

@@ -1,4 +1,4 @@
-"""Acts on webhooks that wait to be delivered."""
+"""Acts on webhooks that wait to be delivered, or were given up."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class WebhookAnswer(TypedDict):
 
 
 async def retry_webhook(doing: Doing, given: RetryWebhook) -> WebhookAnswer:
-    """Try a waiting webhook now."""
+    """Try a webhook now: one that waits, or one of the last thousand that were given up."""
     if not await doing.call(doing.store.notice_now, given.webhook):
-        raise _missing(given.webhook)
+        raise NotFoundError(f"webhook {given.webhook[:200]} neither waits nor is one of those that were given up")
     return {"webhook": given.webhook, "answer": "due"}
 
 

@@ -88,6 +88,15 @@ class WaitingNotice:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUpNotice:
+    """A notice that was given up at this moment (ms), and why. It can be tried again."""
+
+    notice: Notice
+    given_up_ms: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Outbox:
     """A page of waiting notices; `total` is their number. `url`: the queue's webhook, for tasks without their own."""
 

@@ -52,7 +52,7 @@ _TAGS = {
     "schedules": "Schedules, their fires and their history.",
     "batches": "Batches and their tasks.",
     "dead": "Dead letters: tasks that failed for good.",
-    "webhooks": "Webhooks that wait to be delivered.",
+    "webhooks": "Webhooks that wait to be delivered, or were given up.",
     "events": "Events of tasks and workers.",
     "errors": "Kinds of errors with which tasks have failed.",
     "stats": "Figures of a period.",

@@ -245,16 +245,18 @@ class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 class WebhookList(TypedDict):
     """A page of waiting webhooks; `total` webhooks wait. `url`: for tasks without a webhook of their own. `cursor`:
-    continues the list, empty on the last page."""
+    continues the list, empty on the last page. `given_up`: the last ones that were given up, latest first; they can
+    be tried again."""
 
     url: str
     total: int
     webhooks: list[queue_documents.WebhookDocument]
+    given_up: list[queue_documents.GivenUpDocument]
     cursor: str
 
 
 async def list_webhooks(call: ApiCall, query: WebhookQuery) -> WebhookList:
-    """List webhooks that wait to be delivered, the next to be tried first."""
+    """List webhooks that wait to be delivered, the next to be tried first, and the last ones that were given up."""
     after = int(query.cursor or 0)
     outbox = await call.store.outbox(after, query.limit)
     following = after + query.limit
@@ -262,6 +264,7 @@ async def list_webhooks(call: ApiCall, query: WebhookQuery) -> WebhookList:
         "url": mask_webhook(outbox.url) if outbox.url else "",
         "total": outbox.total,
         "webhooks": [queue_documents.webhook_document(each) for each in outbox.waiting],
+        "given_up": [queue_documents.given_up_document(each) for each in await call.store.given_up(query.limit)],
         "cursor": str(following) if following < outbox.total else "",
     }
 

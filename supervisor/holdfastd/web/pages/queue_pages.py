@@ -17,7 +17,7 @@ from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import queue_documents
-from holdfastd.documents.queue_documents import rate_words, webhook_document
+from holdfastd.documents.queue_documents import given_up_document, rate_words, webhook_document
 from holdfastd.operations.batches import known_batch
 from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.lanes import shown_lane
@@ -139,7 +139,7 @@ async def batch(request: Request) -> Response:
     )
 
 
-# The page of webhooks that wait to be delivered. The next one to be tried comes first.
+# The page of webhooks: those that wait to be delivered, the next one to be tried first, and those that were given up.
 
 
 async def webhooks(request: Request) -> Response:
@@ -152,6 +152,7 @@ async def webhooks(request: Request) -> Response:
         url=mask_webhook(outbox.url) if outbox.url else "",
         total=outbox.total,
         waiting=[(each, webhook_document(each)) for each in outbox.waiting],
+        given_up=[(each, given_up_document(each)) for each in await access.store.given_up(PAGE)] if not after else (),
         delivered=counters.get("webhooks", 0),
         dropped=counters.get("webhooks-dropped", 0),
         following=following,

@@ -110,6 +110,7 @@ KEY_NAMES: Mapping[str, str] = MappingProxyType(
         # webhooks
         "webhooks": "webhooks",  # sorted set: webhooks that are not delivered yet, by when to try
         "webhook": "webhook:",  # hash: one of them
+        "given_up": "given_up",  # list: webhooks that were given up, the last one first
         "receiver": "receiver:",  # sorted set: the webhooks for one receiver, by when to try
         "receivers": "receivers",  # sorted set: receivers with webhooks that wait, by when to look at them
         "receivers_prompt": "receivers_prompt",  # sorted set: the same for receivers that have answered promptly

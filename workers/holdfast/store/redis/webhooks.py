@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.core.webhook_notice import Answered, Notice, Outbox, Room, SpoiltNotice, WaitingNotice, WebhookChange
+import msgspec
+
+from holdfast.core.webhook_notice import (
+    Answered,
+    GivenUpNotice,
+    Notice,
+    Outbox,
+    Room,
+    SpoiltNotice,
+    WaitingNotice,
+    WebhookChange,
+)
 from holdfast.store.redis.connection import RedisPart
 from holdfast.store.redis.decode import pairs
 
@@ -50,8 +61,13 @@ class RedisWebhooks(RedisPart):
         waiting = tuple(WaitingNotice(_notice(name.decode(), fields), due) for name, due, fields in each)
         return Outbox(url.decode(), total, waiting)
 
+    async def given_up(self, limit: int) -> list[GivenUpNotice]:
+        """The notices that were given up, the last one first; a thousand are kept."""
+        entries = await self._command("LRANGE", self._keys["given_up"], 0, limit - 1)
+        return [notice for entry in entries if (notice := _given_up(entry))]
+
     async def notice_now(self, name: str) -> bool:
-        """Post a notice that waits now. False: it does not wait any more."""
+        """Post a notice now that waits, or that was given up. False: it does neither any more."""
         return await self._number("webhook_now", name) == 1
 
     async def set_webhook(self, url: str) -> None:
@@ -65,6 +81,16 @@ class RedisWebhooks(RedisPart):
     async def wait_notices(self, timeout: float) -> bool:
         """Block until a new notice appears, at most `timeout` seconds."""
         return await self._block(timeout, "BRPOP", self._keys["webhooks_control"], timeout) is not None
+
+
+def _given_up(entry: bytes) -> GivenUpNotice | None:
+    """None if somebody else has written the entry."""
+    try:
+        name, turn, state, url, at, tries, given_up_ms, why = msgspec.json.decode(entry, type=list[str])
+        notice = Notice(name, name.partition("|")[0], int(turn), state, url, int(at), int(tries))
+        return GivenUpNotice(notice, int(given_up_ms), why)
+    except (msgspec.DecodeError, ValueError):
+        return None
 
 
 def _notice(name: str, flat: list[bytes]) -> Notice | SpoiltNotice:

@@ -1,4 +1,4 @@
--- provides: EVENTS_KEPT TRAIL_KEPT UNREADABLE_KEPT UNREADABLE_BYTES OUTBOX_KEPT READ_BYTES CANCELS_KEPT CANCELS_KEPT_MS
+-- provides: EVENTS_KEPT TRAIL_KEPT UNREADABLE_KEPT UNREADABLE_BYTES OUTBOX_KEPT GIVEN_UP_KEPT READ_BYTES CANCELS_KEPT CANCELS_KEPT_MS
 -- provides: AGENDA_WORK WINDOW_BYTES DECODED_BYTES HISTORY_ITEMS PENDING_KEPT JOINED_AT_ONCE ASIDE_AT_ONCE RESULTS_AT_ONCE SCAN
 -- provides: GO_ON_AT_ONCE GATES GATES_AT_ONCE SUSPECT_CRASHES SUSPECT_RECOVERIES SUSPECTS BELLS WRONG_END_KEPT_MS
 -- provides: STEPS_KEPT STEPS_BYTES PARTS_KEPT PARTS_BYTES PARTS_AT_ONCE PARTS_TOLD COUNTS_FOR_MS ROLLUP_MS ROLLUP_KEPT_MS
@@ -9,6 +9,7 @@ local TRAIL_KEPT = 64             -- transitions in a task's trail
 local UNREADABLE_KEPT = 1000      -- unreadable entries
 local UNREADABLE_BYTES = 65536    -- bytes kept of an unreadable entry
 local OUTBOX_KEPT = 100000         -- webhooks in the outbox
+local GIVEN_UP_KEPT = 1000         -- webhooks that were given up
 local READ_BYTES = 32768          -- bytes of an entry that scripts decode; a larger one goes to a worker's inbox, because decoding blocks the server
 local CANCELS_KEPT = 10000          -- canceled ids whose tasks have not come
 local CANCELS_KEPT_MS = 600000      -- for how long such a cancel counts

@@ -11,7 +11,7 @@ local function damaged_queue_keys()
     hash = {KEY.tally, KEY.unique, KEY.debounce, KEY.seq, KEY.heads, KEY.stale, KEY.tended, KEY.wrong_end, KEY.turns, KEY.rates, KEY.closed,
       KEY.clocks, KEY.published, KEY.ahead, KEY.apart, KEY.receivers_turn, KEY.pushes, KEY.counters},
     set = {KEY.joining, KEY.leftover, KEY.turned, KEY.gated, KEY.handlers, KEY.quarantine, KEY.declared, KEY.catalog_digests},
-    list = {KEY.steward_control, KEY.schedules_control, KEY.webhooks_control, KEY.unreadable},
+    list = {KEY.steward_control, KEY.schedules_control, KEY.webhooks_control, KEY.given_up, KEY.unreadable},
     stream = {KEY.events, KEY.activity, KEY.depths},
     string = {KEY.reporter},
   }

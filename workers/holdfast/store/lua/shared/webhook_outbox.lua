@@ -62,6 +62,13 @@ local function outbox()
     look_at(receiver)
   end
 
+  -- Notes a webhook that was given up: the last ones can be tried again.
+  local function give_up(name, turn, state, url, at, tries, why)
+    local entry = cjson.encode({name, tostring(turn), state, url, tostring(at), tostring(tries), string.format('%.0f', NOW), why})
+    redis.pcall('LPUSH', KEY.given_up, entry)   -- pcall, because a damaged list must not stop the call
+    redis.pcall('LTRIM', KEY.given_up, 0, GIVEN_UP_KEPT - 1)
+  end
+
   -- Wakes a steward that waits for the next due webhook.
   local function wake_up()
     if call('LLEN', KEY.webhooks_control) == 0 then call('RPUSH', KEY.webhooks_control, 'due') end
@@ -72,6 +79,7 @@ local function outbox()
     -- One receiver may have at most as many webhooks as there are free places in the outbox. So other receivers always find room.
     local of_receiver = redis.pcall('ZCARD', KEY.receiver .. receiver)
     if call('ZCARD', index) + (type(of_receiver) == 'number' and of_receiver or 0) >= OUTBOX_KEPT then
+      give_up(name, turn, state, url, at or NOW, 0, 'the outbox is full')
       return tell('webhook-dropped', id, 'the outbox is full')
     end
     call('HSET', hash_of(name), 'task', id, 'turn', turn, 'state', state, 'url', url, 'at', at or NOW, 'tries', 0)
@@ -108,11 +116,27 @@ local function outbox()
     return true
   end
 
-  local function drop(name)
-    local receiver = receiver_of_name(name)
+  -- Removes a webhook. `why`: it is given up for this reason; nil if it was delivered or taken away.
+  local function drop(name, why)
+    local receiver, r = receiver_of_name(name), why and redis.pcall('HMGET', hash_of(name), 'turn', 'state', 'url', 'at', 'tries')
+    if r and r[1] and r[2] and r[3] then give_up(name, r[1], r[2], r[3], r[4] or 0, r[5] or 0, why) end
     call('UNLINK', hash_of(name))
     leave(name, receiver)
     return call('ZREM', index, name) == 1
+  end
+
+  -- Puts a webhook that was given up back into the outbox. Answers false if it is not among the last ones.
+  local function take_back(name)
+    local entries = redis.pcall('LRANGE', KEY.given_up, 0, -1)
+    for _, entry in ipairs(entries.err and {} or entries) do
+      local is_read, r = pcall(cjson.decode, entry)
+      if is_read and type(r) == 'table' and r[1] == name then
+        call('LREM', KEY.given_up, 1, entry)
+        put(string.match(name, '^[^|]*'), r[2], r[3], r[4], r[5])
+        return true
+      end
+    end
+    return false
   end
 
   -- The waiting webhooks of a task: name, turn, state, URL and moment of each.
@@ -144,7 +168,7 @@ local function outbox()
     end
   end
 
-  return {index = index, hash = hash_of, put = put, put_latest = put_latest, try_later_one = try_later_one, wake_up = wake_up, drop = drop, of = of,
+  return {index = index, hash = hash_of, put = put, put_latest = put_latest, try_later_one = try_later_one, wake_up = wake_up, drop = drop, take_back = take_back, of = of,
     move = move, plan = plan, leave = leave, receiver_of_name = receiver_of_name, turn_of = turn_of, give_turn = give_turn}
 end
 

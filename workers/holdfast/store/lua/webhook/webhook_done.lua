@@ -6,7 +6,7 @@
 -- use: webhook_outbox journal task_record amendments
 local box = outbox()
 local task = string.match(ARGV[1], '^[^|]*')   -- from its name, because the record may be unreadable
-if not box.try_later_one(ARGV[1], ARGV[3]) and not box.drop(ARGV[1]) then return 0 end
+if not box.try_later_one(ARGV[1], ARGV[3]) and not box.drop(ARGV[1], ARGV[2] ~= '' and ARGV[2] or nil) then return 0 end
 if TERMINAL[read(task, 'state')[1]] then amend(task) end
 count(ARGV[2] == '' and 'webhooks' or 'webhooks-dropped')
 if ARGV[2] == '' then tell('webhook-told', task) else tell('webhook-dropped', task, ARGV[2]) end
