@@ -1,0 +1,92 @@
+"""The ways that people go most often, and the clicks that each may take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from holdfast.client.manager import TaskManager
+from holdfast.store import open_store
+from holdfast_config import RedisSettings
+from tests.browser.conftest import opened
+from tests.servers import valkey
+from tests.web.handlers import working
+from tests.web.test_process import alone
+
+FAILED = [f"failed-{number}" for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def worked() -> Generator[str]:
+    """The address of a dashboard whose queue was worked on: three tasks failed, one waits, one asks."""
+    with TemporaryDirectory(prefix="holdfast-") as name, valkey(Path(name)) as url:
+        asyncio.run(_work(url))
+        with alone(Path(name), url, "0") as (_, found):
+            yield found.rstrip("/")
+
+
+async def _work(url: str) -> None:
+    redis = RedisSettings(url=url)
+    async with open_store(redis) as store, working(redis):
+        manager = TaskManager(store, queue=redis.queue)
+        for task_id in FAILED:
+            await manager.run_task(name="broken", kwargs={"why": "the printer is on fire"}, task_id=task_id)
+        invoice = {"region": "eu", "lines": [], "note": "for the Grand Hotel"}
+        await manager.run_task(name="invoice", kwargs=invoice, task_id="invoice-7")
+        for task_id in [*FAILED, "invoice-7"]:
+            await manager.wait(task_id)
+        await manager.run_task("hello", lane="mail")
+
+
+class Hand:
+    """A hand on a mouse: it counts its clicks."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self.clicks = 0
+        page.on("dialog", lambda dialog: dialog.accept())
+
+    def click(self, selector: str) -> None:
+        self._page.locator(selector).first.click()
+        self._page.wait_for_load_state()
+        self.clicks += 1
+
+
+def test_why_a_task_failed_is_one_click_from_the_list(worked: str, chromium: Any) -> None:
+    with opened(chromium, worked) as seen:
+        hand = Hand(seen.page)
+        seen.page.goto("/dead")
+        hand.click(f"a[href*='/task?id={FAILED[0]}']")
+        seen.page.wait_for_selector("pre:visible:has-text('ValueError: the printer is on fire')")
+        assert hand.clicks == 1
+
+
+def test_a_lane_is_paused_with_two_clicks(worked: str, chromium: Any) -> None:
+    with opened(chromium, worked) as seen:
+        hand = Hand(seen.page)
+        hand.click("nav a:text-is('Lanes')")
+        hand.click("tr:has-text('mail') button:text-is('Pause')")
+        seen.page.wait_for_selector("main .state.paused")
+        assert hand.clicks == 2
+
+
+def test_a_task_is_found_by_an_argument_with_one_line(worked: str, chromium: Any) -> None:
+    with opened(chromium, worked) as seen:
+        seen.page.click("[data-key='/']")
+        seen.page.keyboard.type("Grand Hotel")
+        seen.page.keyboard.press("Enter")
+        seen.page.wait_for_selector("main a[href*='/task?id=invoice-7']")
+
+
+def test_what_a_slow_handler_does_is_two_clicks_away(worked: str, chromium: Any) -> None:
+    with opened(chromium, worked) as seen:
+        hand = Hand(seen.page)
+        hand.click("main a[href^='/handler?name=invoice']")
+        hand.click("main a[href*='/task?id=invoice-7']")
+        seen.page.wait_for_selector("h1:has-text('invoice')")
+        assert hand.clicks == 2
