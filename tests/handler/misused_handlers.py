@@ -183,6 +183,8 @@ async def submit(task: Task, known: dict[str, str]) -> None:
 
     await plain.every(300, id="plain", overlap="allow").schedule("eu", copies=2)
     await plain.every(300, id="plain").schedule("eu", copis=2)  # wrong
+    plain.every(300, id="plain").declare("eu", copies=2)
+    plain.cron("0 6 * * *", id="plain").declare("eu", copis=2)  # wrong
     plain.every(300)  # wrong
     plain.cron("0 6 * * *", id="plain", zone="UTC")  # wrong
     await plain.rrule("FREQ=DAILY;BYHOUR=6", id="plain", timezone="Europe/Berlin").schedule("eu")

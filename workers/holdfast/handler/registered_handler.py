@@ -54,16 +54,18 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R, N_contra
         self,
         name: str,
         handler: Callable[[], HandlerFunction],
+        define_schedule: Callable[..., None],
         options: Mapping[str, Any] | None = None,
         registered: RegisteredHandler[..., Any, ..., Any, Any] | None = None,
     ) -> None:
         """Make a handler. `handler` returns the present function of this name, because a lifespan that is registered
-        later changes the function. `registered`: the handler that this one copies with other options; None if it is no
-        copy."""
+        later changes the function. `define_schedule`: that of the registry. `registered`: the handler that this one
+        copies with other options; None if it is no copy."""
         function = handler().function
         functools.update_wrapper(self, function)
         self.function: Callable[..., Any] = function
         self.name = name
+        self.define_schedule = define_schedule
         self._handler = handler
         self._options = options or {}
         self._registered = registered or self
@@ -87,7 +89,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R, N_contra
         _check_names(options)
         chosen = {**self._options, **options}
         check(TaskSpec(name=self.name, **chosen))
-        return RegisteredHandler(self.name, self._handler, chosen, self._registered)
+        return RegisteredHandler(self.name, self._handler, self.define_schedule, chosen, self._registered)
 
     def spec(self, *args: P.args, **kwargs: P.kwargs) -> TaskSpec:
         """A task with these arguments, checked, for `submit_many` and `TaskManager.run_tasks`. Raises
@@ -199,6 +201,12 @@ class ScheduledHandler(Generic[P]):
     def schedule_sync(self, *args: P.args, **kwargs: P.kwargs) -> datetime | None:
         """Like `schedule`, for code without async."""
         return call_sync(self._set, self._handler.scheduled(*args, **kwargs))
+
+    def declare(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Define the schedule as one of the application, like `handlers.schedule`: the application's workers declare
+        it. Its tasks get these arguments. Raises InvalidTaskError and HandlerError."""
+        task = self._handler.scheduled(*args, **kwargs)
+        self._handler.define_schedule(self.schedule_id, **self._moments, **task)
 
     async def _set(self, task: dict[str, Any]) -> datetime | None:
         return await (await current_manager()).schedules.upsert(self.schedule_id, **self._moments, **task)

@@ -84,7 +84,7 @@ class Handlers(Generic[L, M]):
             self._named[name] = callee(
                 function, f"the handler {name!a}", named=True, options=options, types=self._types
             )
-            return RegisteredHandler(name, lambda: self._present(name))
+            return RegisteredHandler(name, lambda: self._present(name), self.schedule)
 
         return cast("HandlerDecorator[L, M]", keep)
 
