@@ -43,7 +43,12 @@ OTHERS = (
     *("quiet_host", "resume_host", "halt_host", "end_halt"),
     *("seal_batch", "cancel_batch", "readmit", "forget_unreadable", "purge_unreadable", "notice_now", "notice_done"),
     *("write_stacks", "scale"),  # of the supervisor of this host
+    *("begin_bulk", "stop_bulk", "resume_bulk", "note_activity"),
 )
+OF_SCHEDULES = ("put", "put_all", "remove", "run", "pause", "resume", "begin")
+OF_SUBMITTERS = ("submit", "submit_one", "submit_drafts", "run", "run_task", "run_tasks", "send")
+# They name the store's method that keeps the entry of a change; `AskedChange` calls it.
+KEEPERS = {"cli/common/store_session.py", "web/queue/queue_access.py"}
 
 
 def changes(file: Path) -> Iterator[str]:
@@ -51,8 +56,14 @@ def changes(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text())):
         if not isinstance(node, ast.Attribute):
             continue
-        of_store = ast.unparse(node.value).endswith("store") and node.attr in OF_STORES
-        if node.attr in {*OF_TASKS, *OTHERS} or of_store:
+        owner = ast.unparse(node.value)
+        is_change = (
+            node.attr in {*OF_TASKS, *OTHERS}
+            or (owner.endswith("store") and node.attr in OF_STORES)
+            or (owner.endswith("schedules") and node.attr in OF_SCHEDULES)
+            or (owner.endswith(("manager", "submitter")) and node.attr in OF_SUBMITTERS)
+        )
+        if is_change and not (node.attr == "note_activity" and file.relative_to(FACES).as_posix() in KEEPERS):
             yield f"{file.relative_to(FACES)}:{node.lineno}: {ast.unparse(node)}"
 
 

@@ -5,6 +5,7 @@ MEANINGS is the only table. The first row that fits an error counts, so a class 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast import errors
@@ -77,6 +78,16 @@ MEANINGS: tuple[tuple[type[Exception], Meaning], ...] = (
     (ConfigError, Meaning(Exit.CONFIG, 500, RpcCode.INTERNAL_ERROR)),
     (errors.HoldfastError, _UNKNOWN),
 )
+
+
+def status_of(error: BaseException | None) -> int:
+    """The HTTP status of a page that shows this error; 200 without one."""
+    return meaning_of(error).status if error else 200
+
+
+def exit_of(errors: Iterable[BaseException]) -> Exit:
+    """The exit status of a command of which these parts were refused: that of the first; OK if none was."""
+    return next((meaning_of(each).exit for each in errors), Exit.OK)
 
 
 def meaning_of(error: BaseException) -> Meaning:

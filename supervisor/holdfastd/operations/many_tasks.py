@@ -16,7 +16,7 @@ from holdfast.client.bulk_steps import asked_change
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.activity import Activity
 from holdfast.core.bulk_changes import NOT_RUNNING, NOT_STOPPED, BulkChange, BulkState, BulkVerb
-from holdfast.errors import StoreError
+from holdfast.errors import HoldfastError, StoreError
 from holdfast.store import Store
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
@@ -84,6 +84,14 @@ async def ended(store: Store, change: BulkChange) -> BulkChange:
             name, outcome = f"bulk/{change.verb}", f"done: {change.outcome}"
             await store.note_activity(Activity(change.who, change.origin, name, change.change_id, outcome))
     return change
+
+
+async def failed(store: Store, change: BulkChange, error: HoldfastError) -> None:
+    """Stop a change of which a step has failed. Activity gets the reason, under the name of the user who began it."""
+    await store.stop_bulk(change.change_id)
+    outcome = f"stopped: {error}; {change.outcome}"
+    activity = Activity(change.who, change.origin, f"bulk/{change.verb}", change.change_id, outcome, is_refused=True)
+    await store.note_activity(activity)
 
 
 def _refusal(change_id: str, why: str) -> NotPossibleError:

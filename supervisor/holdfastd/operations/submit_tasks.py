@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, TypedDict
 
 import msgspec
 from msgspec import Meta
 
-from holdfast.client.submission import refusal
+from holdfast.client.manager import TaskManager
+from holdfast.client.submission import Draft, refusal
 from holdfast.client.task_spec import TaskSpec
-from holdfast.core.acceptance import Submission
+from holdfast.core.acceptance import Receipt, Submission
 from holdfast.core.identity import first_message_id
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, InvalidTaskError
@@ -40,9 +42,9 @@ async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
     specs = [_identified(spec) for spec in given.tasks]
     batch = [_prepared(doing, place, spec, len(specs)) for place, spec in enumerate(specs)]
     receipts = await doing.manager.submit(batch)
-    judged = [(each, refusal(one, each)) for one, each in zip(batch, receipts, strict=True)]
-    errors = [error for _, error in judged if error]
-    accepted = [each for each, error in judged if not error]
+    judged = _judged(batch, receipts)
+    errors = [error for _, _, error in judged if error]
+    accepted = [receipt for _, receipt, error in judged if not error]
     name_submitted(doing.asked, (accepted or receipts)[0].task_id, len(accepted), len(errors))
     if errors and len(specs) > 1:
         text = (
@@ -52,6 +54,18 @@ async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
     if errors:
         raise errors[0]
     return [{"task_id": each.task_id, "answer": str(each.accepted)} for each in receipts]
+
+
+Judged = tuple[Submission, Receipt, HoldfastError | None]  # the error: why the store refused the task
+
+
+async def submit_window(manager: TaskManager, drafts: Sequence[Draft]) -> list[Judged]:
+    """Submit a part of a long list."""
+    return _judged(*await manager.submitter.submit_drafts(drafts))
+
+
+def _judged(batch: Sequence[Submission], receipts: Sequence[Receipt]) -> list[Judged]:
+    return [(one, receipt, refusal(one, receipt)) for one, receipt in zip(batch, receipts, strict=True)]
 
 
 def name_submitted(

@@ -219,12 +219,12 @@ class _Message(msgspec.Struct):
     metadata: object = None
 
 
-class _Params(msgspec.Struct):
+class _MessageHolder(msgspec.Struct):
     message: _Message | None = None
 
 
 class _Operation(msgspec.Struct):
-    params: _Params
+    params: _MessageHolder
 
 
 _read_operation = msgspec.json.Decoder(_Operation).decode

@@ -26,6 +26,7 @@ from holdfastd.cli.common import CommandError, Session, options, output
 from holdfastd.cli.common.error_report import is_caused_by, single_error
 from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
+from holdfastd.operations.errors import exit_of
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import description_of, kinds_of
 
@@ -280,7 +281,7 @@ def print_purged(session: Session, purged: int, refused: Collection[HoldfastErro
     for each in refused:
         output.note(str(each))
     session.answer({"purged": purged}, f"{purged} deleted")
-    return Exit.FAILED if refused else Exit.OK
+    return exit_of(refused)
 
 
 def _parameter(field: msgspec.structs.FieldInfo) -> options.Decorator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from http import HTTPStatus
 from typing import Any
 
 import click
@@ -13,7 +14,6 @@ from holdfast.core.task_states import State
 from holdfast.core.words import counted
 from holdfast.core.worker_records import StrayCause
 from holdfast.errors import HoldfastError
-from holdfast.exits import Exit
 from holdfastd.cli.common import CommandError, Session, options, output, parameters, store_session, tables
 from holdfastd.cli.common.store_session import Store, arguments_of, ask, converse, given_of, operate_in
 from holdfastd.cli.common.work_progress import WorkProgress
@@ -22,7 +22,7 @@ from holdfastd.documents.queue_documents import unreadable_document
 from holdfastd.operations import unreadable as set_aside
 from holdfastd.operations import whole_queue
 from holdfastd.operations.act import Act
-from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.errors import exit_of, status_of
 from holdfastd.operations.lanes import shown_lane
 
 # `supervisor queue unreadable`: entries that were set aside because they are not valid tasks.
@@ -85,7 +85,7 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
     done = converse(session, lambda store: _each(store, session, set_aside.RETRY_UNREADABLE, addresses))
     for address, answer in done.items():
         if isinstance(answer, HoldfastError):
-            word = "gone" if isinstance(answer, NotFoundError) else "cut"
+            word = "gone" if status_of(answer) == HTTPStatus.NOT_FOUND else "cut"
             output.note(str(answer))
         else:
             word = answer["answer"]
@@ -93,7 +93,7 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
             output.line({"address": address, "answer": word})
         elif word == "back":
             output.text(f"{address} is back in its lane")
-    return Exit.FAILED if store_session.refusals(done) else Exit.OK
+    return exit_of(store_session.refusals(done))
 
 
 @unreadable.command(epilog="Example: supervisor queue unreadable remove --all --older 7d --yes")

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.submission import Draft, refusal
+from holdfast.client.submission import Draft
 from holdfast.core.acceptance import Accepted, Receipt, Submission
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
@@ -26,6 +26,7 @@ from holdfast.why.outlook import waiting_reason
 from holdfastd.cli.common import output
 from holdfastd.cli.common.work_progress import WorkRate
 from holdfastd.cli.submit.task_sources import BadLineError, Item
+from holdfastd.operations.submit_tasks import submit_window
 
 WINDOW = 500  # tasks submitted, and then waited for, together
 PLACES = 20  # pairs of lane and handler that are checked for workers, at most
@@ -98,8 +99,8 @@ async def _submit(manager: TaskManager, window: Sequence[Item], listener: Submit
     receipts: list[Receipt] = []
     new: list[Submission] = []
     drafts = [_draft(manager, item) for item in window]
-    for each, answer in zip(*await manager.submitter.submit_drafts(drafts), strict=True):
-        if error := refusal(each, answer):
+    for each, answer, error in await submit_window(manager, drafts):
+        if error:
             tally.refused += 1
             tally.unfit += isinstance(error, StoreRefusedError)
             output.note(str(error))

@@ -11,7 +11,6 @@ from holdfast.client.manager import TaskManager
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.task_states import TERMINAL
 from holdfast.errors import HoldfastError, UnknownTaskError
-from holdfast.exits import Exit
 from holdfastd.cli.common import Session, options, output, parameters, store_session
 from holdfastd.cli.common.store_session import Store, arguments_of, given_of, operate_each, operate_in, retries_of
 from holdfastd.cli.common.task_id import TASK_ID, whole_ids_in
@@ -21,6 +20,7 @@ from holdfastd.cli.tasks import bulk
 from holdfastd.cli.tasks.bulk import chosen_filter, of_tasks
 from holdfastd.operations import tasks as acts
 from holdfastd.operations.act import Act
+from holdfastd.operations.errors import exit_of
 
 R = TypeVar("R")
 Show = Callable[[Session, str, R | HoldfastError], None]  # prints the answer for a task, or why it was refused
@@ -68,7 +68,7 @@ def change(
     answers = store_session.converse(session, each)
     for task_id, answer in answers.items():
         show(session, task_id, answer)
-    return Exit.FAILED if store_session.refusals(answers) else Exit.OK
+    return exit_of(store_session.refusals(answers))
 
 
 def _show_state(session: Session, task_id: str, answer: acts.TaskState | HoldfastError) -> None:

@@ -19,7 +19,7 @@ from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import given_up_document, rate_words, webhook_document
 from holdfastd.operations.batches import known_batch
-from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.errors import NotFoundError, status_of
 from holdfastd.operations.lanes import shown_lane
 from holdfastd.operations.unreadable import missing
 from holdfastd.web.pages.report_pages import Chart, polyline
@@ -39,7 +39,7 @@ async def lanes(
     return page(
         request,
         "lanes.html",
-        400 if error else 200,
+        status_of(error),
         lanes=found.lanes,
         now_ms=found.now_ms,
         depths=_courses(await access.store.depths(found.now_ms - HOUR)),
@@ -61,11 +61,11 @@ async def lane(
         wanted = list_name(name)
     except ValueError as flaw:
         raise HTTPException(400, f"lane {name[:80]!r}: {flaw}") from None
-    found, unknown = await access.manager.lanes(wanted), ""
+    found, unknown = await access.manager.lanes(wanted), None
     try:
         await shown_lane(access.store, access.settings, wanted)
     except NotFoundError as not_found:  # the form accepts an unknown lane if `create` is checked
-        unknown = str(not_found)
+        unknown = not_found
     shown = next(each for each in found.lanes if each.name == wanted)
     tasks = (await access.store.tasks(Wanted(states=tuple(State), lane=wanted, newest_first=True), LATEST)).tasks
     names = dict.fromkeys(["", *(task.name for task in tasks)])
@@ -74,14 +74,14 @@ async def lane(
     return page(
         request,
         "lane.html",
-        400 if error else 404 if unknown else 200,
+        status_of(error or unknown),
         lane=shown,
         now_ms=found.now_ms,
         living=found.living,
         servers=list(dict.fromkeys(server for each in served for server in each.servers)),
         tasks=tasks,
         depth=_depth(await access.store.depths(since), wanted),
-        unknown=unknown,
+        unknown=str(unknown or ""),
         typed=_limits(shown) if typed is None else typed,
         problem=str(error or ""),
     )

@@ -22,6 +22,7 @@ from holdfast.store import Store
 from holdfast.store.periods import Period, Step
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Compared, Report
+from holdfastd.operations.errors import status_of
 from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
@@ -326,7 +327,7 @@ async def handler(request: Request) -> Response:
     try:
         name = name and check_name(name)
     except InvalidTaskError as error:
-        return page(request, "problem.html", 404, title="No such handler", problem=str(error))
+        return page(request, "problem.html", status_of(error), title="No such handler", problem=str(error))
     period, report = await _chosen(request, name)
     form = await form_of(access, name)
     latest = Wanted(states=tuple(State), name=name, newest_first=True)

@@ -14,6 +14,7 @@ from holdfast.core.schedule_records import ScheduleRecord
 from holdfast.core.schedules import Overlap
 from holdfast.errors import HoldfastError
 from holdfastd.documents import printed_times
+from holdfastd.operations.errors import status_of
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views import schedule_form
@@ -73,7 +74,7 @@ async def form(request: Request, typed: Mapping[str, str], error: HoldfastError 
     return page(
         request,
         "schedule_form.html",
-        400 if error else 200,
+        status_of(error),
         typed=typed,
         problem=str(error or ""),
         ways=schedule_form.WAYS,

@@ -28,7 +28,7 @@ from holdfastd.documents.task_list import (
     chosen_columns,
     read_rows,
 )
-from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.errors import status_of
 from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import read_texts
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS
@@ -58,7 +58,7 @@ async def task(
         record = await access.manager.get_task(task_id)
         why = await access.manager.why(task_id, settings=access.settings)
     except (UnknownTaskError, InvalidTaskError) as unknown:
-        return page(request, "problem.html", 404, title="No such task", problem=str(unknown))
+        return page(request, "problem.html", status_of(unknown), title="No such task", problem=str(unknown))
     is_whole = bool(request.query_params.get("all"))
     timeline = why["timeline"]
     now_ms = await access.store.clock_ms()
@@ -68,7 +68,7 @@ async def task(
     return page(
         request,
         "task.html",
-        meaning_of(error).status if error else 200,
+        status_of(error),
         path="/task",
         here=here,
         all=f"/task{here}&all=1",
@@ -197,7 +197,7 @@ async def submit(request: Request) -> Response:
         else:
             form = await form_of(access, request.query_params.get("name", ""))
     except (UnknownTaskError, InvalidTaskError) as error:
-        return page(request, "problem.html", 404, title="No such task", problem=str(error))
+        return page(request, "problem.html", status_of(error), title="No such task", problem=str(error))
     state = await access.manager.service(form.handler.lane or access.queue, form.handler.name[:200])
     return page(request, "submit.html", form=form, service=waiting_reason(state))
 

@@ -19,7 +19,7 @@ from holdfast.client.task_filter import TaskFilter
 from holdfast.core.bulk_changes import BulkChange
 from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import HoldfastError, StoreUnavailableError
-from holdfastd.operations.many_tasks import ended
+from holdfastd.operations.many_tasks import ended, failed
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 
 Number = Annotated[int, Meta(ge=0, le=10**15)]
@@ -125,7 +125,7 @@ class BulkWork:
                 await asyncio.sleep(AGAIN)
             except HoldfastError as error:
                 _log.error("a change of many tasks has failed", reason=str(error))
-                await store.stop_bulk(change.change_id)
+                await failed(store, change, error)
                 return
         await ended(store, change)
 
