@@ -10,16 +10,17 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.task_filter import OfError, OfHandler
+from holdfast.client.task_filter import Age, OfError, OfHandler, age_ms
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import CannotRetryError, UnknownTaskError
+from holdfast.store import Store
 from holdfastd.operations.act import Act, Doing, Purged, Reason
 from holdfastd.operations.tasks import ChosenTask, ReasonedTask, RemovedTask, RetriedTask, retry_task
 
 PAGE = 100  # dead letters read or deleted at once
 
-Age = Annotated[float, Meta(ge=0, description="Only tasks that failed longer ago than this many seconds.")]
+FailedAgo = Annotated[Age, Meta(description="Only tasks that failed at least this long ago: 90s, 5m, 7d.")]
 
 
 class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -27,7 +28,7 @@ class RemoveAllDead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     name: OfHandler = None
     error: OfError = None
-    older: Age | None = None
+    older: FailedAgo = None
 
 
 class RetryAllDead(RemoveAllDead, forbid_unknown_fields=True, frozen=True):
@@ -76,11 +77,16 @@ async def remove_all_dead(doing: Doing, given: RemoveAllDead) -> Purged:
 
 async def _chosen(doing: Doing, given: RemoveAllDead) -> list[str]:
     """The ids of the chosen dead letters. All are read before the first is changed: a change would shift the pages."""
-    before_ms = None
-    if given.older is not None:
-        before_ms = await doing.call(doing.store.clock_ms) - round(given.older * 1000)
+    before_ms = await doing.call(failed_before, doing.store, given.older)
     letters = dead_letters(doing.manager, given.name, before_ms, given.error)
     return list(dict.fromkeys([task.task_id async for task in letters]))
+
+
+async def failed_before(store: Store, older: Age) -> int | None:
+    """The Unix time (milliseconds) before which tasks of this age have failed; None for any age. Raises
+    InvalidTaskError."""
+    age = age_ms("older", older)
+    return None if age is None else max(0, await store.clock_ms() - age)
 
 
 async def dead_letters(

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from holdfast.client.arguments import LONGEST_ID
 from holdfast.client.queue_control import checked
-from holdfast.client.task_filter import OfHandler, OfLane
+from holdfast.client.task_filter import Age, OfHandler, OfLane, age_ms
 from holdfast.core.identity import TASK_ID
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Retried
@@ -61,10 +61,10 @@ class ResumeTask(SendMessage, forbid_unknown_fields=True, frozen=True):
 
 
 class CleanTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The filter of the ended tasks to delete. `older`: least number of seconds since the end of a task."""
+    """The filter of the ended tasks to delete."""
 
     state: Annotated[list[State], Meta(description="Only tasks in this final state.")] = []
-    older: Annotated[float, Meta(ge=0, description="Only tasks that ended at least this many seconds ago.")] = 0.0
+    older: Annotated[Age, Meta(description="Only tasks that ended at least this long ago: 90s, 5m, 7d.")] = None
     lane: OfLane = None
     name: OfHandler = None
     limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of tasks, the latest first.")] | None = None
@@ -141,7 +141,7 @@ async def clean_tasks(doing: Doing, given: CleanTasks) -> CleanedTasks:
     """Delete tasks that have ended, with all their data. Other tasks are not touched."""
     removed = await doing.manager.clean_tasks(
         *given.state,
-        older_than=given.older,
+        older_than=(age_ms("older", given.older) or 0) / 1000,
         lane=given.lane,
         name=given.name,
         limit=given.limit,

@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
+from holdfast.client.task_filter import Age, age_ms
 from holdfast.core.lanes import Readmitted
 from holdfastd.operations.act import Act, Doing, Purged
 from holdfastd.operations.errors import NotFoundError, NotPossibleError
@@ -14,7 +15,7 @@ from holdfastd.operations.errors import NotFoundError, NotPossibleError
 STEP = 100  # entries that are deleted at once
 
 Address = Annotated[str, Meta(description="Address of the entry, as the list shows it.")]
-Age = Annotated[float, Meta(ge=0, description="Only entries that were set aside longer ago than this many seconds.")]
+SetAsideAgo = Annotated[Age, Meta(description="Only entries that were set aside at least this long ago: 90s, 5m, 7d.")]
 
 
 class ChosenEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -24,9 +25,9 @@ class ChosenEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RemoveAllUnreadable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The age of the entries to delete, in seconds."""
+    """The age of the entries to delete."""
 
-    older: Age = 0.0
+    older: SetAsideAgo = None
 
 
 class UnreadableAnswer(TypedDict):
@@ -57,7 +58,7 @@ async def remove_unreadable(doing: Doing, given: ChosenEntry) -> UnreadableAnswe
 
 async def remove_all_unreadable(doing: Doing, given: RemoveAllUnreadable) -> Purged:
     """Delete all entries that were set aside, or those of some age."""
-    until_ms, purged = await doing.call(doing.store.clock_ms) - round(given.older * 1000), 0
+    until_ms, purged = await doing.call(doing.store.clock_ms) - (age_ms("older", given.older) or 0), 0
     while step := await doing.call(doing.store.purge_unreadable, until_ms, STEP):
         purged += step
         doing.step(purged)

@@ -7,12 +7,16 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta
 
+from holdfast.client.task_filter import Age, age_ms
 from holdfast.core.worker_records import Stray
 from holdfastd.operations.act import Act, Doing
 from holdfastd.operations.known import Create
 from holdfastd.operations.lanes import known_lane
 
-Silence = Annotated[float, Meta(ge=0, description="Time without a heartbeat after which a worker counts as lost.")]
+Silence = Annotated[
+    Age,
+    Meta(description="Time without a heartbeat after which a worker counts as lost. Default: lease plus its grace."),
+]
 
 PAGE = 500  # keys read at once
 
@@ -36,10 +40,10 @@ class ObliterateQueue(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RecoverTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """`silent_for`: seconds without a heartbeat after which a worker counts as lost."""
+    """Whether tasks are only listed, and the time after which a worker counts as lost."""
 
     dry_run: Annotated[bool, Meta(description="List the tasks without changing them.")] = False
-    silent_for: Silence | None = None
+    silent_for: Silence = None
 
 
 class Cleared(TypedDict):
@@ -85,12 +89,11 @@ async def recover_tasks(doing: Doing, given: RecoverTasks) -> Recovered:
     settings, cursor, read, found = doing.settings, "", 0, dict[str, Stray]()
     if given.dry_run:
         doing.asked.change = ""  # nothing is changed
-    silence = settings.lease + settings.lease_grace if given.silent_for is None else given.silent_for
+    asked_ms = age_ms("silent_for", given.silent_for)
+    silence_ms = round((settings.lease + settings.lease_grace) * 1000) if asked_ms is None else asked_ms
     put_back, runs = not given.dry_run, settings.max_crashes
     while True:
-        page = await doing.call(
-            doing.store.strays, cursor, PAGE, round(silence * 1000), put_back=put_back, max_crashes=runs
-        )
+        page = await doing.call(doing.store.strays, cursor, PAGE, silence_ms, put_back=put_back, max_crashes=runs)
         found |= {stray.task_id: stray for stray in page.found}
         doing.asked.done = len(found)
         read += PAGE  # an estimate: the store does not say how many keys it read

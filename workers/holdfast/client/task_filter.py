@@ -66,8 +66,8 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             states=check_states(self.state),
             lane="" if self.lane is None else check_lane(self.lane),
             name="" if self.name is None else check_name(self.name),
-            older_ms=_age_ms("older", self.older),
-            newer_ms=_age_ms("newer", self.newer),
+            older_ms=age_ms("older", self.older),
+            newer_ms=age_ms("newer", self.newer),
             batch="" if self.batch is None else check_batch_id(self.batch),
             owner="" if self.owner is None else check_owner(self.owner),
             error="" if self.error is None else check_error_kind(self.error),
@@ -125,7 +125,8 @@ def listing_of(
     return given
 
 
-def _age_ms(what: str, age: float | str | None) -> int | None:
+def age_ms(what: str, age: Age) -> int | None:
+    """The milliseconds of an age. Raises InvalidTaskError."""
     if age is None:
         return None
     seconds = check_duration(what, age)

@@ -17,6 +17,7 @@ import msgspec
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submit_retries import SubmitRetries
+from holdfast.client.task_filter import Age
 from holdfast.errors import HoldfastError, InvalidTaskError, StoreError, StoreUnavailableError
 from holdfast.exits import Exit
 from holdfast.store import Store as Store
@@ -293,4 +294,4 @@ def _parameter(field: msgspec.structs.FieldInfo) -> options.Decorator:
         return click.option(*names, is_flag=True, default=None, help=help_)
     if NoneType in kinds:
         help_ = f"{help_} `none`: no limit."
-    return click.option(*names, help=help_, metavar=field.name.upper())
+    return click.option(*names, help=help_, metavar="DURATION" if Age in kinds else field.name.upper())

@@ -99,15 +99,10 @@ def retry(session: Session, /, addresses: tuple[str, ...], all_of_them: bool) ->
 @unreadable.command(epilog="Example: supervisor queue unreadable remove --all --older 7d --yes")
 @addresses_argument
 @all_option
-@click.option(
-    "--older",
-    type=parameters.DURATION,
-    help="With --all: only entries that were set aside at least this long ago.",
-    metavar="DURATION",
-)
+@arguments_of(set_aside.REMOVE_ALL_UNREADABLE)
 @parameters.yes_option
 @options.changing
-def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: float | None, yes: bool) -> int:
+def remove(session: Session, /, addresses: tuple[str, ...], all_of_them: bool, older: str | None, yes: bool) -> int:
     """Delete entries that were set aside because they are not valid tasks."""
     _check(addresses, all_of_them)
     entries = counted(len(addresses), "entry", "entries") if addresses else "all entries that were set aside"
@@ -219,12 +214,6 @@ queue.add_command(unreadable)
 # `supervisor recover`: puts tasks of lost workers back into the queue when no steward runs.
 
 STRAYS_FIT = tables.TableFit(("task", "owner"), drop=("owner",))
-SILENT_FOR = click.option(
-    "--silent-for",
-    type=parameters.DURATION,
-    metavar="DURATION",
-    help="Time without a heartbeat after which a worker counts as lost  [default: lease plus its grace]",
-)
 WHY = {
     StrayCause.DEAD: "its worker is dead",
     StrayCause.UNKNOWN: "its worker is unknown",
@@ -238,7 +227,7 @@ WHY = {
     epilog="Examples:\n\nsupervisor recover --dry-run\n\n"
     "supervisor recover --silent-for 5m --redis-url redis://db:6379/0",
 )
-@arguments_of(whole_queue.RECOVER_TASKS, own={"silent_for": SILENT_FOR})
+@arguments_of(whole_queue.RECOVER_TASKS)
 @options.wide
 @options.changing
 def recover(session: Session, /, **given: Any) -> None:

@@ -160,9 +160,6 @@ _CLEANED = {
     "state": click.option(
         "--state", type=ENDED, multiple=True, help="Only tasks in this final state (repeatable). Default: all."
     ),
-    "older": click.option(
-        "--older", type=parameters.DURATION, help="Only tasks that ended at least this long ago: 90s, 5m, 7d."
-    ),
     "limit": click.option(
         "--limit", type=click.IntRange(1, 10_000), help="Maximum number of tasks, the latest first.", metavar="N"
     ),

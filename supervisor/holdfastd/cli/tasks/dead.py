@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.task_filter import OfError
+from holdfast.client.task_filter import age_ms
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted, duration
 from holdfast.errors import CannotRetryError
@@ -20,7 +20,6 @@ from holdfastd.cli.tasks.change_tasks import change, show_retry
 from holdfastd.cli.tasks.list_and_show import show_task
 from holdfastd.documents import task_documents
 from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, RETRY_ALL_DEAD, dead_letters
-from holdfastd.operations.reading import description_of
 from holdfastd.operations.tasks import RETRY_TASK
 
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name, --error or --older"
@@ -28,11 +27,7 @@ WHICH = "name the dead letters by TASK_ID, or select them with --all, --name, --
 COLUMNS = ("task", "lane", "dead for", "attempts", "crashes", "name", "reason")
 FIT = tables.TableFit(("task",), ("reason", "name"), drop=("crashes", "attempts", "lane", "name", "dead for"))
 
-name_option = click.option("--name", help="Only tasks of the handler with this name.", metavar="NAME")
-older_option = click.option(
-    "--older", type=parameters.DURATION, help="Only tasks that failed longer ago: 90s, 5m, 7d.", metavar="DURATION"
-)
-error_option = click.option("--error", help=description_of(OfError), metavar="KIND")
+filter_options = arguments_of(REMOVE_ALL_DEAD)
 all_option = click.option(
     "--all", "all_of_them", is_flag=True, help="All dead letters, or all that match the other options."
 )
@@ -45,13 +40,11 @@ def dead() -> None:
 
 
 @dead.command("list", epilog="Example: supervisor dead list --name billing.send_statement --limit 20")
-@name_option
-@error_option
-@older_option
+@filter_options
 @parameters.limit_option(None, "Maximum number of dead letters to list.")
 @options.listing
 def list_dead_letters(
-    session: Session, /, name: str | None, error: str | None, older: float | None, limit: int
+    session: Session, /, name: str | None, error: str | None, older: str | None, limit: int
 ) -> None:
     """List dead letters, newest first. With --json it prints one document per line."""
 
@@ -85,9 +78,7 @@ def show(session: Session, /, task_id: str) -> None:
 )
 @ids_argument
 @all_option
-@name_option
-@error_option
-@older_option
+@filter_options
 @arguments_of(RETRY_ALL_DEAD, ("name", "error", "older"))
 @options.changing
 def retry(
@@ -97,7 +88,7 @@ def retry(
     all_of_them: bool,
     name: str | None,
     error: str | None,
-    older: float | None,
+    older: str | None,
     reason: str | None,
 ) -> int:
     """Run dead letters again, each as a new task TASK_ID.r1 (or .r2 …). The old tasks are then no longer dead
@@ -118,9 +109,7 @@ def retry(
 @dead.command(epilog="Example: supervisor dead remove --older 7d --yes")
 @ids_argument
 @all_option
-@name_option
-@error_option
-@older_option
+@filter_options
 @parameters.yes_option
 @options.changing
 def remove(
@@ -130,7 +119,7 @@ def remove(
     all_of_them: bool,
     name: str | None,
     error: str | None,
-    older: float | None,
+    older: str | None,
     yes: bool,
 ) -> int:
     """Delete dead letters with all their data. Without --yes it shows their number and asks."""
@@ -163,10 +152,11 @@ def _is_filtered(task_ids: Sequence[str], all_of_them: bool, *others: object) ->
 
 
 async def _found(
-    manager: TaskManager, name: str | None, older: float | None, error: str | None, most: int | None = None
+    manager: TaskManager, name: str | None, older: str | None, error: str | None, most: int | None = None
 ) -> list[TaskRecord]:
     """Dead letters, newest first."""
-    before_ms = None if older is None else round((time.time() - older) * 1000)
+    age = age_ms("older", older)
+    before_ms = None if age is None else round(time.time() * 1000) - age
     tasks = list[TaskRecord]()
     async for task in dead_letters(manager, name, before_ms, error):
         tasks.append(task)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.responses import Response
 
-from holdfast.client.arguments import Duration, check_batch_id, check_duration
+from holdfast.client.arguments import check_batch_id
 from holdfast.client.bulk_steps import asked_change
 from holdfast.client.task_filter import OfError, TaskListing
 from holdfast.client.task_spec import TaskSpec
@@ -257,7 +257,7 @@ BATCHES = (
 
 class DeadQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
     error: OfError = None
-    older: Annotated[Duration | None, Meta(description="Only tasks that failed longer ago than this time.")] = None
+    older: dead.FailedAgo = None
 
 
 class UnreadableQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -273,9 +273,7 @@ async def list_dead(call: ApiCall, query: DeadQuery) -> TaskList:
 
     With `error` a page may hold fewer tasks than `limit`, even none, and others may follow.
     """
-    before_ms = None
-    if query.older is not None:
-        before_ms = max(0, await call.store.clock_ms() - round(check_duration("older", query.older) * 1000))
+    before_ms = await dead.failed_before(call.store, query.older)
     page = await dead.dead_page(call.manager, query.limit, query.cursor, before_ms, query.error)
     listed = [task_documents.listed(task) for task in page.tasks]
     return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
