@@ -75,7 +75,10 @@ def test_more_dead_letters_than_a_page_are_retried_and_deleted_whole(inside: Cli
     give_up(inside, *ids)
     assert len(letters(inside, "--limit", "1000")) == 230
     some = inside("dead", "retry", "--name", "nobody")
-    assert (some.status, some.err) == (0, "supervisor: 0 of 0 run again\n")
+    assert (some.status, some.err) == (
+        0,
+        "supervisor: no handler named 'nobody' is known; known: none\nsupervisor: 0 of 0 run again\n",
+    )
     assert inside("dead", "remove", *ids[:3], "--yes").out == "3 deleted\n"
     again = inside("dead", "retry", "--all")
     assert (again.status, again.err) == (0, "supervisor: 227 of 227 run again\n")

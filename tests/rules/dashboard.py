@@ -830,7 +830,7 @@ DASHBOARD = (
     ),
     Rule(
         "an answer says that Activity does not list its change",
-        'answered[UNLISTED] = unlisted.encode("ascii", "backslashreplace").decode()',
+        'answered[WARNING] = warning.encode("ascii", "backslashreplace").decode()',
         "pass",
         "tests/operations/test_interrupted.py::test_each_face_says_that_activity_does_not_list_a_change",
     ),

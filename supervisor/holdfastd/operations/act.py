@@ -31,6 +31,7 @@ from holdfast.core.bulk_changes import BulkChange
 from holdfast.store import Store
 from holdfast_config import Settings
 from holdfast_config.web_users import Role
+from holdfastd.operations.known import NameFilter, unknown_names
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import read_texts
 
@@ -113,6 +114,10 @@ class Doing:
     shown: Callable[[str], str] = str
     begun: Callable[[BulkChange], object] = left_alone
     folder: Path | None = None
+
+    async def hint(self, wanted: NameFilter) -> None:
+        """Say that a filter, which has found nothing, names a lane or handler that nobody knows."""
+        self.asked.hint = await self.call(unknown_names, self.store, self.settings, wanted)
 
     def step(self, done: int) -> None:
         """Note how many items are done so far: Activity has the number if the act ends early."""

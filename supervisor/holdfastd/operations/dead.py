@@ -79,7 +79,10 @@ async def _chosen(doing: Doing, given: RemoveAllDead) -> list[str]:
     """The ids of the chosen dead letters. All are read before the first is changed: a change would shift the pages."""
     before_ms = await doing.call(failed_before, doing.store, given.older)
     letters = dead_letters(doing.manager, given.name, before_ms, given.error)
-    return list(dict.fromkeys([task.task_id async for task in letters]))
+    found = list(dict.fromkeys([task.task_id async for task in letters]))
+    if not found:
+        await doing.hint(given)
+    return found
 
 
 async def failed_before(store: Store, older: Age) -> int | None:

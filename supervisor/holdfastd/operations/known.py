@@ -1,18 +1,31 @@
-"""Refuses unknown names of lanes, handlers and hosts: a change of a misspelt name would seem to have worked."""
+"""Unknown names of lanes, handlers and hosts.
+
+A change of a misspelt name would seem to have worked, so it is refused. A filter with a misspelt name finds nothing,
+and its answer says so. It is not refused, because tasks may have a name that nobody knows any more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from difflib import get_close_matches
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from msgspec import Meta
 
 from holdfast.core.plain_json import shown
+from holdfast.store import Store
+from holdfast_config import Settings
 from holdfastd.operations.errors import UnknownNameError
 
 Create = Annotated[bool, Meta(description="Accept a name that nobody knows yet.")]
 MOST = 3  # names that an error suggests
+
+
+class NameFilter(Protocol):
+    """A filter of tasks by the name of their handler, and perhaps by their lane."""
+
+    @property
+    def name(self) -> str | None: ...
 
 
 def check_known(kind: str, name: str, known: Collection[str]) -> None:
@@ -27,3 +40,33 @@ def meant(name: str, known: Collection[str]) -> str:
     """A hint with similar known names: `did you mean mail?`"""
     near = get_close_matches(name, known, MOST)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"
+
+
+async def unknown_names(store: Store, settings: Settings, wanted: NameFilter) -> str:
+    """For a filter that has found nothing: a line that names its unknown lane or handler; empty if both are known."""
+    name, lane = wanted.name, getattr(wanted, "lane", None)
+    if name and name not in (known := await known_handlers(store)):
+        return _unknown("handler", name, known)
+    if lane and lane not in (known := await known_lanes(store, settings, lane)):
+        return _unknown("lane", lane, known)
+    return ""
+
+
+def _unknown(kind: str, name: str, known: Collection[str]) -> str:
+    near = meant(name, known)
+    return f"no {kind} named {shown(name)} is known{':' if near.endswith('?') else ';'} {near}"
+
+
+async def known_lanes(store: Store, settings: Settings, asked: str) -> set[str]:
+    """The lanes of the settings, and all lanes that hold tasks, have limits or are paused. Also the lane `asked`, if
+    workers serve it."""
+    found = await store.lanes(settings.lane_names)
+    (served,) = await store.service([(asked, "")])
+    known = {each.name for each in found.lanes} | {settings.queue_name}
+    return known | {asked} if served.in_lane else known
+
+
+async def known_handlers(store: Store) -> set[str]:
+    """The handlers that workers publish, and those with a limit."""
+    limited = (await store.lanes(())).handlers
+    return {*limited, *(each.name for each in await store.published_handlers())}

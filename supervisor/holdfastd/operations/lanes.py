@@ -16,7 +16,7 @@ from holdfast_config.lanes import MOST
 from holdfast_config.lanes import rate as read_rate
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.errors import NotFoundError
-from holdfastd.operations.known import Create, check_known, meant
+from holdfastd.operations.known import Create, check_known, known_handlers, known_lanes, meant
 from holdfastd.operations.reading import InvalidArgumentError
 
 BOUNDS = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
@@ -157,7 +157,7 @@ async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
 async def shown_lane(store: Store, settings: Settings, name: str) -> str:
     """The name of a lane that a command only shows. Raises NotFoundError, which suggests similar names."""
     lane = check_lane(name)
-    known = await _known_lanes(store, settings, lane)
+    known = await known_lanes(store, settings, lane)
     if lane not in known:
         raise NotFoundError(f"no lane {lane}; {meant(lane, known)}")
     return lane
@@ -165,18 +165,9 @@ async def shown_lane(store: Store, settings: Settings, name: str) -> str:
 
 async def check_handler_exists(store: Store, name: str) -> None:
     """Check that a handler is known. Raises NotFoundError, which suggests similar names."""
-    known = await _known_handlers(store)
+    known = await known_handlers(store)
     if name not in known:
         raise NotFoundError(f"no handler {name}; {meant(name, known)}")
-
-
-async def _known_lanes(store: Store, settings: Settings, asked: str) -> set[str]:
-    """The lanes of the settings, and all lanes that hold tasks, have limits or are paused. Also the lane `asked`, if
-    workers serve it."""
-    found = await store.lanes(settings.lane_names)
-    (served,) = await store.service([(asked, "")])
-    known = {each.name for each in found.lanes} | {settings.queue_name}
-    return known | {asked} if served.in_lane else known
 
 
 async def known_lane(doing: Doing, name: str, create: bool = False) -> str:
@@ -184,20 +175,14 @@ async def known_lane(doing: Doing, name: str, create: bool = False) -> str:
     error suggests similar names."""
     lane = check_lane(name)
     if not create:
-        check_known("lane", lane, await doing.call(_known_lanes, doing.store, doing.settings, lane))
+        check_known("lane", lane, await doing.call(known_lanes, doing.store, doing.settings, lane))
     return lane
-
-
-async def _known_handlers(store: Store) -> set[str]:
-    """The handlers that workers publish, and those with a limit."""
-    limited = (await store.lanes(())).handlers
-    return {*limited, *(each.name for each in await store.published_handlers())}
 
 
 async def _known_handler(doing: Doing, name: str, create: bool = False) -> str:
     handler = check_name(name)
     if not create:
-        check_known("handler", handler, await doing.call(_known_handlers, doing.store))
+        check_known("handler", handler, await doing.call(known_handlers, doing.store))
     return handler
 
 

@@ -50,6 +50,8 @@ async def begin_bulk_change(doing: Doing, given: BeginBulk) -> BulkDocument:
     reason = given.reason.strip()
     change = asked_change(given.verb, given, who=operator.name, origin=operator.origin, reason=reason)
     begun = await doing.store.begin_bulk(change)
+    if not (await doing.call(doing.store.tasks, given.wanted(), 1, "")).tasks:
+        await doing.hint(given)
     doing.asked.subject = begun.change_id
     doing.asked.outcome = f"begun: {begun.words(doing.shown)}"
     doing.begun(begun)

@@ -27,8 +27,8 @@ WITHIN = 3.0  # seconds in which the store must take an entry: a user waits, who
 class AskedChange:
     """A change as Activity will show it. The act's function may set the subject and the outcome. `keep` stores the
     entry. `refusal`: why the change was not carried out, or only in part. `done`: the number of items that an act in
-    steps has changed so far. `lost`: why Activity has no entry: the store did not take it, or the change does not
-    concern this queue."""
+    steps has changed so far. `hint`: a line for the user about a name that nobody knows. `lost`: why Activity has no
+    entry: the store did not take it, or the change does not concern this queue."""
 
     who: str
     origin: str
@@ -39,6 +39,7 @@ class AskedChange:
     outcome: str = ""
     refusal: str = ""
     done: int = 0
+    hint: str = ""
     lost: str = ""
     _is_written: bool = False
 
@@ -62,10 +63,11 @@ class AskedChange:
         self.refusal = f"{why} (after {counted(self.done, 'item')})" if self.done else why
 
     @property
-    def unlisted(self) -> str:
-        """The line that each face shows if something was changed and Activity has no entry of it; else empty."""
+    def warning(self) -> str:
+        """The line that each face shows beside the answer: the hint, or that something was changed and Activity has no
+        entry of it; else empty."""
         if not self.lost or (self.refusal and not self.done):
-            return ""
+            return self.hint
         return f"{'a part of ' if self.refusal else ''}{UNLISTED}: {self.lost}"
 
 

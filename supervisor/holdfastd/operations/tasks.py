@@ -148,6 +148,8 @@ async def clean_tasks(doing: Doing, given: CleanTasks) -> CleanedTasks:
         on_step=doing.step,
     )
     doing.asked.outcome = f"{removed} removed"
+    if not removed:
+        await doing.hint(given)
     return {"removed": removed}
 
 

@@ -40,7 +40,7 @@ from holdfastd.web.pages.login_page import LoginPage
 from holdfastd.web.problems import API, problem
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, QueueCounts
 from holdfastd.web.queue.found_tasks import BulkWork
-from holdfastd.web.queue.queue_access import UNLISTED, QueueAccess, RefusalBound
+from holdfastd.web.queue.queue_access import WARNING, QueueAccess, RefusalBound
 from holdfastd.web.rendering import page
 from holdfastd.web.views.menu_and_strip import frame_of
 
@@ -143,7 +143,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.reports = reports
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
     app.state.refusals, app.state.cards = RefusalBound(), dict[str, float]()
-    app.state.bulk_work, app.state.unlisted = BulkWork(access), dict[str, str]()
+    app.state.bulk_work, app.state.warnings = BulkWork(access), dict[str, str]()
     return app
 
 
@@ -164,8 +164,8 @@ def changing(endpoint: Endpoint) -> Endpoint:
     async def changed(request: Request) -> Response:
         request.state.frame = await frame_of(request)
         answer = await endpoint(request)
-        if UNLISTED in request.scope and answer.status_code == 303:
-            request.app.state.unlisted[visitor_of(request).name] = request.scope[UNLISTED]
+        if WARNING in request.scope and answer.status_code == 303:
+            request.app.state.warnings[visitor_of(request).name] = request.scope[WARNING]
         request.app.state.problems.forget()
         request.app.state.counts.forget()
         return answer

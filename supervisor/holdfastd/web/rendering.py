@@ -27,7 +27,7 @@ from holdfast_config.error_text import escape
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import rate_words
 from holdfastd.documents.task_list import arguments_in_brief
-from holdfastd.web.queue.queue_access import UNLISTED, queue_of
+from holdfastd.web.queue.queue_access import WARNING, queue_of
 from holdfastd.web.queue.redaction import Redaction
 from holdfastd.web.views.menu_and_strip import MENU, state_of
 
@@ -52,18 +52,18 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
         "path": request.url.path,
         "query": request.query_params,
         "filter_words": filter_words,
-        "unlisted": _unlisted(request),
+        "warning": _warning(request),
     }
     return HTMLResponse(environment(queue_of(request).redaction).get_template(template).render(known | values), status)
 
 
-def _unlisted(request: Request) -> str:
-    """A line about a change that Activity does not list. The change was made in this request or by the form sent
-    before. A refresh of a part of the page does not show the line, so that the next whole page shows it."""
-    visitor, line = request.scope.get("visitor"), request.scope.get(UNLISTED, "")
+def _warning(request: Request) -> str:
+    """The warning of this request, or of the form sent before it: see `AskedChange.warning`. A refresh of a part of
+    the page does not show the line, so that the next whole page shows it."""
+    visitor, line = request.scope.get("visitor"), request.scope.get(WARNING, "")
     if line or visitor is None or "hx-request" in request.headers:
         return str(line)
-    after_form: dict[str, str] = request.app.state.unlisted
+    after_form: dict[str, str] = request.app.state.warnings
     return after_form.pop(visitor.name, "")
 
 

@@ -28,6 +28,7 @@ from holdfastd.cli.common.error_report import is_caused_by, single_error
 from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
 from holdfastd.operations.errors import exit_of
+from holdfastd.operations.known import NameFilter, unknown_names
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import description_of, kinds_of
 
@@ -126,8 +127,14 @@ async def asking(
                 error = single_error(group)
                 raise error from error.__cause__
     finally:
-        if asked.unlisted:
-            tell(asked.unlisted)
+        if asked.warning:
+            tell(asked.warning)
+
+
+async def note_unknown(store: Store, session: Session, wanted: NameFilter) -> None:
+    """Print a line if a filter, which has found nothing, names a lane or handler that nobody knows."""
+    if line := await retries_of(session.settings).call(unknown_names, store, session.settings, wanted):
+        _warn(line)
 
 
 def manager_of(store: Store, settings: Settings, retries: SubmitRetries) -> TaskManager:

@@ -19,7 +19,7 @@ from holdfastd.cli.common.task_id import TASK_ID, whole_id, whole_ids
 from holdfastd.cli.tasks.change_tasks import change, show_retry
 from holdfastd.cli.tasks.list_and_show import show_task
 from holdfastd.documents import task_documents
-from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, RETRY_ALL_DEAD, dead_letters
+from holdfastd.operations.dead import REMOVE_ALL_DEAD, REMOVE_DEAD, RETRY_ALL_DEAD, RemoveAllDead, dead_letters
 from holdfastd.operations.tasks import RETRY_TASK
 
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name, --error or --older"
@@ -43,12 +43,12 @@ def dead() -> None:
 @filter_options
 @parameters.limit_option(None, "Maximum number of dead letters to list.")
 @options.listing
-def list_dead_letters(
-    session: Session, /, name: str | None, error: str | None, older: str | None, limit: int
-) -> None:
+def list_dead_letters(session: Session, /, name: str | None, error: str | None, older: str | None, limit: int) -> None:
     """List dead letters, newest first. With --json it prints one document per line."""
 
     tasks = manage(session, lambda manager: _found(manager, name, older, error, limit))
+    if not tasks:
+        converse(session, lambda store: store_session.note_unknown(store, session, RemoveAllDead(name)))
     now_ms = int(time.time() * 1000)
     tables.answer_lines(
         session, map(task_documents.listed, tasks), COLUMNS, (_cells(each, now_ms) for each in tasks), FIT

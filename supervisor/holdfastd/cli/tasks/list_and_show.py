@@ -29,6 +29,7 @@ from holdfastd.cli.common.store_session import (
     given_of,
     manage,
     manager_of,
+    note_unknown,
     retries_of,
 )
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
@@ -86,6 +87,8 @@ def list_tasks(session: Session, /, limit: int, cursor: str, columns: str | None
             tasks += page.tasks
             unreadable.extend(page.unreadable)
             place = page.cursor
+            if not (tasks or place):
+                await note_unknown(store, session, given)
             if not place or len(tasks) >= limit:
                 return tasks, [] if session.json else await read_rows(store, tasks, hide), place
 

@@ -17,9 +17,10 @@ from starlette.requests import ClientDisconnect, Request
 from holdfast.core.bulk_changes import BulkChange
 from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, left_alone
+from holdfastd.operations.known import NameFilter, unknown_names
 from holdfastd.operations.notes import AskedChange
 from holdfastd.web.access.accounts import Visitor
-from holdfastd.web.queue.queue_access import UNLISTED, QueueAccess, note, origin, queue_of
+from holdfastd.web.queue.queue_access import WARNING, QueueAccess, note, origin, queue_of
 
 MOST_BYTES = 1 << 20
 PROMPTLY = 1.0  # seconds; if a body takes longer to arrive, the login is checked again
@@ -121,8 +122,15 @@ async def noted(request: Request, change: str, subject: str = "") -> AsyncGenera
         async with notes.noted(asked, _why, (ClientDisconnect,)):
             yield asked
     finally:
-        if asked.unlisted:
-            request.scope[UNLISTED] = " ".join(queue_of(request).redaction.text(asked.unlisted).split())
+        if asked.warning:
+            request.scope[WARNING] = " ".join(queue_of(request).redaction.text(asked.warning).split())
+
+
+async def hint(request: Request, wanted: NameFilter) -> None:
+    """Let the answer say that a filter, which has found nothing, names a lane or handler that nobody knows."""
+    access = queue_of(request)
+    if line := await unknown_names(access.store, access.settings, wanted):
+        request.scope[WARNING] = line
 
 
 def doing(

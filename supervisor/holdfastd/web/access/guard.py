@@ -18,7 +18,7 @@ from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.operations.notes import AskedChange
 from holdfastd.web.access.visitors import RequestRefusedError, Visitors
 from holdfastd.web.problems import API, problem
-from holdfastd.web.queue.queue_access import UNLISTED, note, origin
+from holdfastd.web.queue.queue_access import WARNING, note, origin
 
 PUBLIC = ("/login", "/static/", "/healthz", "/.well-known/agent-card.json", "/.well-known/agent.json")
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -153,8 +153,8 @@ def _protecting(scope: Scope, headers: Headers, send: Send) -> Send:
                 answered.setdefault("cache-control", FRESH)
             if is_last:
                 answered["connection"] = "close"
-            if unlisted := scope.get(UNLISTED):
-                answered[UNLISTED] = unlisted.encode("ascii", "backslashreplace").decode()
+            if warning := scope.get(WARNING):
+                answered[WARNING] = warning.encode("ascii", "backslashreplace").decode()
         await send(message)
 
     return protected

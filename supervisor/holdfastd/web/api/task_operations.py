@@ -23,7 +23,7 @@ from holdfastd.operations import batches, dead, many_tasks, tasks, unreadable
 from holdfastd.operations.act import Face
 from holdfastd.operations.errors import NotFoundError
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks, TaskReceipt, TaskSpecs
-from holdfastd.web.access.forms import doing
+from holdfastd.web.access.forms import doing, hint
 from holdfastd.web.api.operation import ApiCall, ApiOperation, Limit, PageQuery, route
 from holdfastd.web.live.event_streams import task_stream
 from holdfastd.web.live.stream_response import held
@@ -91,6 +91,8 @@ class AfterQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 async def list_tasks(call: ApiCall, query: TaskListQuery) -> TaskList:
     """List tasks: first running ones, then waiting, delayed and paused ones, then ended ones, the latest first."""
     page = await found_tasks(call.access, query, query.limit, query.cursor, newest_first=query.newest_first)
+    if not (page.tasks or page.cursor or query.cursor):
+        await hint(call.request, query)
     listed = [task_documents.listed(task) for task in page.tasks]
     return {"tasks": listed, "unreadable": list(page.unreadable), "searched": page.searched, "cursor": page.cursor}
 

@@ -32,7 +32,7 @@ from holdfastd.operations.errors import status_of
 from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import read_texts
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS
-from holdfastd.web.access.forms import check_may, visitor_of
+from holdfastd.web.access.forms import check_may, hint, visitor_of
 from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import PAYLOAD, page
@@ -145,6 +145,8 @@ async def tasks(request: Request) -> Response:
     wanted, chosen = _search(request), request.query_params.getlist("columns")
     columns = chosen_columns(["task", *chosen] if chosen else [])
     found = await found_tasks(access, wanted, MOST_RUNNING if wanted.longest else PAGE, wanted.cursor)
+    if not (found.tasks or found.cursor or wanted.found):
+        await hint(request, wanted)
     rows = await read_rows(access.store, found.tasks, access.redaction.value)
     if wanted.longest:
         rows = sorted(rows, key=lambda row: -row.times["ran_ms"])[:PAGE]
@@ -246,6 +248,8 @@ async def confirm(request: Request) -> Response:
     check_may(visitor_of(request), BEGIN_BULK)
     wanted, verb = _search(request), checked_verb(request.query_params.get("verb", ""))
     count = await counted_meanwhile(request, asked_change(verb, wanted), wanted.before)
+    if not (count.found or count.cursor):
+        await hint(request, wanted)
     return page(
         request, "bulk_confirm.html", wanted=wanted, verb=verb, count=count, goes_on=_round(request, MOST_COUNTS)
     )

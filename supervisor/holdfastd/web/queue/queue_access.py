@@ -42,7 +42,7 @@ def queue_of(request: Request) -> QueueAccess:
 
 # Writes a change to Activity: who asked for it, from where, and why it was refused.
 
-UNLISTED = "holdfast-warning"  # name of the header, and of the value in the scope: see `AskedChange.unlisted`
+WARNING = "holdfast-warning"  # name of the header, and of the value in the scope: see `AskedChange.warning`
 MOST = 500  # characters of a text in an entry
 MOST_REFUSALS = 1000  # refusals of one user in an hour that get an entry
 HOUR = 3600.0  # seconds
