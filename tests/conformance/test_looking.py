@@ -164,19 +164,6 @@ async def test_the_children_of_a_task_are_known_before_its_end_and_after(stand: 
     assert await stand.store.children("unknown", 10) == (0, ())
 
 
-async def test_small_results_are_read_together(stand: Stand) -> None:
-    await stand.register("a")
-    await stand.submit("small", "large", "open")
-    results = {"small": b'{"parts":[]}', "large": b'{"parts":["%b"]}' % (b"x" * 100)}
-    for delivery in await stand.take("a"):
-        if delivery.task_id in results:
-            await stand.settle("a", delivery, Settle.FAILED, result=results[delivery.task_id])
-    ids = ["small", "large", "open", "unknown"]
-    assert await stand.store.small_results(ids, 50) == {"small": results["small"]}
-    assert await stand.store.small_results(ids, 500) == results
-    assert await stand.store.small_results([], 500) == {}
-
-
 async def test_the_outlines_of_tasks_are_read_together(stand: Stand) -> None:
     await stand.register("a")
     await stand.submit("ended", "open")

@@ -30,7 +30,7 @@ FOR_OPERATORS |= {"events", "obliterate", "place", "purge_dead", "purge_unreadab
 FOR_OPERATORS |= {"webhooks_list", "webhook_now"}
 FOR_OPERATORS |= {"key_count"}  # progress alone: it answers zeros where its commands are refused
 FOR_OPERATORS |= {"dump", "follow", "known"}  # needed where PostgreSQL keeps the tasks
-FOR_OPERATORS |= {"children", "outlines", "small_results"}  # for the dashboard
+FOR_OPERATORS |= {"children", "outlines", "error_kinds"}  # for the dashboard
 CALLED = [r"call\('([A-Z]+)'", r"_(?:command|block)\([^\"\n]*\"([A-Z]+)\""]
 
 

@@ -47,3 +47,17 @@ async def test_all_that_are_removed_are_one_change(redis_settings: RedisSettings
             said = await FACES["command"](cli, here, Case(REMOVE_ALL_DEAD, "", (*COMMAND, *options), ("", "")))
             assert (said.answer, said.note.change) == ({"purged": purged}, "dead/remove-all")
         assert len(await here.store.activity_before("", 10)) == 3
+
+
+async def test_a_retry_of_a_kind_touches_no_other(redis_settings: RedisSettings, cli: Cli) -> None:
+    async with site(redis_settings) as here:
+        for task_id in ("a1", "a2", "b1"):
+            await here.manager.run_task("x", task_id=task_id)
+            await give_up(here, redis_settings.queue, "why", f"{task_id[0].upper()}Error\n\n#", f"w-{task_id}")
+        kind = (await here.manager.get_task("a1")).error_kind
+        answer = cli("dead", "retry", "--error", kind, "--json")
+        assert {line["task_id"] for line in answer.lines} == {"a1", "a2"}
+        assert [task.task_id for task in (await here.store.dead_letters(10)).tasks] == ["b1"]
+        other = (await here.manager.get_task("b1")).error_kind
+        assert cli("dead", "remove", "--error", kind, "--yes", "--json").document == {"purged": 0}
+        assert cli("dead", "remove", "--error", other, "--yes", "--json").document == {"purged": 1}

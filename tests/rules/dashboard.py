@@ -19,7 +19,27 @@ _API = "tests/web/test_api.py"
 _TASK = "tests/web/test_task_page.py"
 _SUBMIT = "tests/web/test_submit_form.py"
 
+_KINDS = "tests/cli/test_error_kinds.py::test_each_way_to_fail_is_a_kind_and_a_retry_of_one_touches_no_other"
+
 DASHBOARD = (
+    Rule(
+        "a change of all tasks of a kind of error touches no other kind",
+        'error="" if self.error is None else check_error_kind(self.error),',
+        "",
+        _KINDS,
+    ),
+    Rule(
+        "a retry of dead letters of a kind touches no other kind",
+        "page = await manager.list_tasks(State.FAILED, error=error,",
+        "page = await manager.list_tasks(State.FAILED,",
+        "tests/operations/test_dead.py::test_a_retry_of_a_kind_touches_no_other",
+    ),
+    Rule(
+        "the numbers of a message make no kind of their own",
+        'return _SEVERAL.sub(r"\\g<one>", _VARIABLE.sub(_mark, message))',
+        "return message",
+        "tests/core/test_error_kinds.py::test_whatever_stands_in_the_variable_parts_the_kind_is_the_same",
+    ),
     Rule(
         "of two processes that go on with a change of many tasks one does",
         "return resumed and replace(resumed, run=run)",

@@ -1,4 +1,4 @@
-"""The pages of handlers: figures of each, and errors grouped by type and place."""
+"""The pages of handlers: figures of each, and the kinds of their errors."""
 
 from __future__ import annotations
 
@@ -7,60 +7,62 @@ from html import unescape
 
 import pytest
 
-from holdfast.core.outcomes import Failure, failure_document
 from holdfast_config import RedisSettings
-from holdfastd.web.pages.report_pages import place_of
 from tests.web.handlers import publish, working
 from tests.web.site import HTML, site
+from tests.web.test_bulk import ended
 
 pytestmark = pytest.mark.anyio
 
 SCRIPT = "<script>alert(1)</script>"
-TRACEBACK = """Traceback (most recent call last):
-  File "/usr/lib/python3.11/site-packages/holdfast/handler/run.py", line 10, in run
-    await call()
-  File "/srv/shop/billing/invoices.py", line 42, in invoice
-    total(lines)
-  File "/srv/shop/billing/sums.py", line 7, in total
-    decimal.Decimal(x)
-  File "/usr/lib/python3.11/site-packages/decimal.py", line 900, in Decimal
-ValueError: no
-"""
 
 
-def test_the_place_of_an_error_is_the_innermost_line_of_the_users_code() -> None:
-    assert place_of(TRACEBACK) == "shop/billing/sums.py:7"
-    assert place_of('  File "/usr/lib/python3.11/json/decoder.py", line 3, in x') == "python3.11/json/decoder.py:3"
-    assert place_of("") == ""
-    assert place_of("no frames") == ""
-
-
-async def test_errors_are_grouped_by_type_and_place_with_examples(redis_settings: RedisSettings) -> None:
+async def test_each_kind_of_error_is_a_group_with_its_own_retry(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here, working(redis_settings):
         for number in range(5):
             await here.manager.run_task(name="broken", kwargs={"why": f"{SCRIPT} {number}"}, task_id=f"b{number}")
         await here.manager.run_task(name="invoice", kwargs={}, task_id="misfit")
         for task_id in ("b0", "b1", "b2", "b3", "b4", "misfit"):
             await here.manager.wait(task_id, 60)
-        for address in ("/handlers", "/handler?name=broken"):
+        for address in ("/handlers", "/handler?name=broken", "/dead"):
             raw = (await here.browser.get(address)).text
             assert SCRIPT not in raw
-            assert raw.count("ValueError</span>") == 1, raw
-            place = re.search(r'<td class="id">(tests/web/handlers\.py:\d+)</td>', raw)
-            assert place, raw
-            assert 'href="/tasks?state=failed&amp;name=broken">5</a>' in raw
-            assert len(set(re.findall(r">(b\d)</a>", raw.split("<h2>Latest tasks</h2>")[0]))) == 3, "three examples"
-        assert "Of all 6 tasks that failed" in await here.page("/handlers")
-        assert "Of all 5 tasks that failed" in await here.page("/handler?name=broken")
-        assert "Of all 0 tasks that failed" in await here.page("/handler?name=asks")
+            groups = raw.split('id="errors"')[1].split("</table>")[0]
+            assert groups.count("ValueError</span>") == 1, raw
+            assert '<span class="id">web.handlers:broken</span>' in groups
+            assert len(re.findall(r">(b\d)</a>", groups)) == 1, "one example"
+            assert groups.count('class="spark"') == (2 if address == "/handlers" else 1)
+        kind = (await here.manager.get_task("b1")).error_kind
+        assert (
+            f'href="/tasks?error={kind}&amp;state=failed,rejected">5</a>' in (await here.browser.get("/handlers")).text
+        )
+        assert "b3" in await here.page(f"/tasks?error={kind}")
+        assert "misfit" not in await here.page(f"/tasks?error={kind}")
+        asked = f"/tasks/bulk?verb=retry&state=failed,rejected&error={kind}"
+        assert asked.replace("&", "&amp;") in (await here.browser.get("/handlers")).text
+        confirm = await here.page(asked)
+        assert "Retry failed or rejected tasks with errors of kind" in confirm
+        assert "Retry 5 tasks" in confirm
+        begun = await here.change("/bulk/begin", verb="retry", state="failed,rejected", error=kind)
+        assert begun.status_code == 303
+        assert (await ended(here)).changed == 5
+        assert not (await here.manager.get_task("misfit")).retried_as
 
 
-async def test_results_that_are_large_are_not_read_for_errors(redis_settings: RedisSettings) -> None:
-    async with site(redis_settings) as here:
-        small = failure_document("failed", Failure("ValueError", "x", ""))
-        assert await here.store.small_results([], 10) == {}
-        await here.manager.run_task("x", task_id="t")
-        assert await here.store.small_results(["t", "none"], len(small)) == {}
+async def test_dead_letters_are_filtered_by_kind_and_chosen(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        await here.manager.run_task(name="broken", kwargs={"why": "1"}, task_id="b1")
+        await here.manager.run_task(name="broken", kwargs={"why": "2"}, task_id="b2")
+        for task_id in ("b1", "b2"):
+            await here.manager.wait(task_id, 60)
+        kind = (await here.manager.get_task("b1")).error_kind
+        shown = await here.page(f"/dead?error={kind}")
+        assert ('value="b1"' in shown, 'value="b2"' in shown) == (True, True)
+        assert "No dead letter matches" in await here.page("/dead?name=other")
+        assert "12 hex digits" in await here.page("/dead?error=x", 400)
+        chosen = await here.change("/tasks/chosen", verb="retry", task_id="b1", back="state=failed")
+        assert "1 done, 0 refused" in chosen.text
+        assert 'value="b1"' not in await here.page("/dead")
 
 
 async def test_one_handler_has_charts_its_tasks_and_its_form(redis_settings: RedisSettings) -> None:

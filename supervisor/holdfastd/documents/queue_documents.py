@@ -329,7 +329,8 @@ def webhook_document(each: WaitingNotice) -> WebhookDocument:
 class ErrorKindDocument(TypedDict):
     """A kind of errors. `kind`: its id, which the filter `error` of tasks takes. `place`: module and function.
     `message`: with `#` for each number or id and `…` for each quoted value. `runs`: the failed runs since `first`.
-    `failed`: the tasks that failed with it and were not retried; `dead`: the dead letters among them."""
+    `failed`: the tasks that failed with it and were not retried; `dead`: the dead letters among them; `latest`: the
+    id of one of the tasks that failed last."""
 
     kind: str
     handler: str
@@ -339,6 +340,7 @@ class ErrorKindDocument(TypedDict):
     runs: int
     failed: int
     dead: int
+    latest: str
     first: Moment | None
     last: Moment | None
 

@@ -55,6 +55,7 @@ _PARTS = {
     "lane": "of lane {}",
     "batch": "of batch {}",
     "owner": "run by worker {}",
+    "error": "with errors of kind {}",
     "text": "with the text “{}”",
     "older": "older than {}",
     "newer": "newer than {}",

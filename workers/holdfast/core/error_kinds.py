@@ -41,8 +41,8 @@ class ErrorKind:
     of the user's code; empty if unknown. `message`: with `#` for each number or id and `…` for each quoted value.
 
     `runs`: the runs that failed with it since `first_ms`. `failed`: the tasks that failed with it and were not retried.
-    `dead`: the dead letters among these. `course`: how many tasks last failed with it, in equal steps of the period
-    asked for."""
+    `dead`: the dead letters among these. `latest`: the id of one of the tasks that failed last. `course`: how many
+    tasks last failed with it, in equal steps of the period asked for."""
 
     kind_id: str
     handler: str
@@ -54,6 +54,7 @@ class ErrorKind:
     last_ms: int
     failed: int
     dead: int
+    latest: str
     course: tuple[int, ...] = ()
 
 

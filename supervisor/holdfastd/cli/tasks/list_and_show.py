@@ -235,7 +235,7 @@ def errors(session: Session, /, name: str | None, since: float, limit: int) -> N
     async def look(store: Store) -> tuple[int, Sequence[ErrorKind], int]:
         now_ms = await store.clock_ms()
         since_ms = max(0, now_ms - round(since * 1000))
-        return (*await store.error_kinds(name, since_ms, now_ms + 1, 1, 0, limit), now_ms)
+        return (*await store.error_kinds(name, since_ms, 0, limit), now_ms)
 
     count, found, now_ms = ask(session, look)
     head = ("kind", "failed", "dead", "runs", "first", "last", "handler", "error", "place")

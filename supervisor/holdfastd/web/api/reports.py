@@ -155,9 +155,8 @@ async def list_errors(call: ApiCall, query: ErrorQuery) -> ErrorList:
     `error`.
     """
     handler = query.handler and check_name(query.handler)
-    now_ms = await call.store.clock_ms()
-    since_ms = max(0, now_ms - round(check_duration("since", query.since) * 1000))
-    count, found = await call.store.error_kinds(handler, since_ms, now_ms + 1, 1, query.first, query.limit)
+    since_ms = max(0, await call.store.clock_ms() - round(check_duration("since", query.since) * 1000))
+    count, found = await call.store.error_kinds(handler, since_ms, query.first, query.limit)
     return {"errors": [error_kind_document(each) for each in found], "count": count}
 
 

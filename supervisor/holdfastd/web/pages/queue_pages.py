@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.client.task_filter import TaskFilter
 from holdfast.core.batches import TaskEnd
 from holdfast.core.lanes import LaneState
 from holdfast.core.rollup import HOUR
@@ -18,11 +21,14 @@ from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import given_up_document, rate_words, webhook_document
+from holdfastd.documents.task_list import read_rows
 from holdfastd.operations.batches import known_batch
 from holdfastd.operations.errors import NotFoundError, status_of
 from holdfastd.operations.lanes import shown_lane
+from holdfastd.operations.reading import read_texts
 from holdfastd.operations.unreadable import missing
-from holdfastd.web.pages.report_pages import Chart, polyline
+from holdfastd.web.pages.report_pages import Chart, polyline, recent_errors
+from holdfastd.web.queue.found_tasks import filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
 
@@ -160,14 +166,30 @@ async def webhooks(request: Request) -> Response:
     )
 
 
+WEEK_MS = 604_800_000  # the course of a kind with dead letters
+
 # The pages of dead letters (tasks that failed for good) and of unreadable entries (entries that are no valid tasks).
 
 
 async def dead(request: Request) -> Response:
-    access = queue_of(request)
-    found = await access.store.dead_letters(PAGE, request.query_params.get("cursor", ""))
-    errors = {task.task_id: _error_of(access.redaction.text(task.reason)) for task in found.tasks}
-    return page(request, "dead.html", found=found, errors=errors)
+    """The dead letters: their kinds of errors, and a list that can be filtered like that of tasks."""
+    access, query = queue_of(request), request.query_params
+    wanted = read_texts(filter_texts(query, TaskFilter), TaskFilter)
+    if wanted.query:
+        failed = replace(wanted, state=[State.FAILED])
+        found = await found_tasks(access, failed, PAGE, query.get("cursor", ""))
+        found = dataclasses.replace(found, tasks=tuple(task for task in found.tasks if task.dead))
+    else:
+        failed, found = TaskFilter(state=[State.FAILED]), await access.store.dead_letters(PAGE, query.get("cursor", ""))
+    return page(
+        request,
+        "dead.html",
+        wanted=wanted,
+        failed=failed,
+        found=found,
+        rows=await read_rows(access.store, found.tasks, access.redaction.value),
+        kinds=await recent_errors(request, WEEK_MS, wanted.name, dead=True),
+    )
 
 
 async def unreadable(request: Request) -> Response:
@@ -182,9 +204,3 @@ async def entry(request: Request) -> Response:
     if found is None:
         raise missing(address)
     return page(request, "entry.html", entry=found)
-
-
-def _error_of(reason: str) -> tuple[str, str]:
-    """A reason split into the type of the exception and the rest. The type is empty if the reason names none."""
-    name, colon, rest = reason.partition(":")
-    return (name, rest.strip()) if colon and name.replace(".", "").isidentifier() else ("", reason)

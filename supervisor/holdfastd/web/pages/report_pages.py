@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,20 +11,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.client.arguments import check_name
-from holdfast.core.outcomes import failure_in
+from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.task_states import State
-from holdfast.core.tasks import TaskRecord, Wanted
+from holdfast.core.tasks import Wanted
 from holdfast.errors import InvalidTaskError
-from holdfast.store import Store
 from holdfast.store.periods import Period, Step
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Compared, Report
 from holdfastd.operations.errors import status_of
 from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
-from holdfastd.web.queue.queue_access import QueueAccess, queue_of
+from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.menu_and_strip import anchor_of
 
@@ -143,55 +141,39 @@ def _points(values: Sequence[float | None], top: float) -> Iterable[str]:
         yield f"{WIDTH * place / last:.1f},{HEIGHT - HEIGHT * value / top:.1f}"
 
 
-# Errors of tasks that failed, grouped by handler, type and place.
+# The kinds of errors with which tasks have failed in a period.
 
-EXAMPLES = 3  # tasks of a group that the page names
-LONGEST_MESSAGE = 200
-
-_FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+)', re.MULTILINE)
-_FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/holdfast/handler/", "/holdfast/worker/")
+MOST_KINDS = 25  # of one page
+COURSE = 12  # steps of a kind's small line
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorGroup:
-    """Failed tasks with the same handler, error type and place. `place`: file and line of the innermost frame of the
-    user's code; empty if unknown. `message`: the message of the last failure."""
+class RecentErrors:
+    """Kinds of errors, the latest first. `count`: the number of kinds in the period. `sparks`: the points of their
+    small lines, by their ids. `first`: the number of kinds on the pages before."""
 
-    handler: str
-    type: str
-    place: str
+    kinds: Sequence[ErrorKind]
     count: int
-    last_ms: int
-    message: str
-    examples: tuple[str, ...]
+    sparks: Mapping[str, str]
+    first: int = 0
+
+    @property
+    def following(self) -> int | None:
+        """The number of kinds on this page and before; None if there are no more."""
+        return self.first + MOST_KINDS if self.first + MOST_KINDS < self.count else None
 
 
-def error_groups(tasks: Iterable[TaskRecord], results: Mapping[str, bytes]) -> list[ErrorGroup]:
-    """The errors of failed tasks in groups, the most frequent first. `tasks`: newest first; `results`: by task id."""
-    groups: dict[tuple[str, str, str], list[tuple[TaskRecord, str]]] = {}
-    for task in tasks:
-        failure = failure_in(results.get(task.task_id))
-        kind = (failure.type if failure else "") or str(task.state)
-        message = (failure.message if failure else "") or task.reason
-        place = place_of(failure.traceback) if failure else ""
-        groups.setdefault((task.name, kind, place), []).append((task, message))
-    made = list[ErrorGroup]()
-    for (handler, kind, place), found in groups.items():
-        newest, message = found[0]
-        examples, last_ms = tuple(task.task_id for task, _ in found[:EXAMPLES]), _ended(newest)
-        made.append(ErrorGroup(handler, kind, place, len(found), last_ms, message[:LONGEST_MESSAGE], examples))
-    return sorted(made, key=lambda group: (-group.count, -group.last_ms))
-
-
-def place_of(traceback: str) -> str:
-    """File and line of the innermost frame of the user's code. If there is none, of the innermost frame in a library or
-    in Holdfast."""
-    frames = [(found[1], found[2]) for found in _FRAME.finditer(traceback)]
-    own = [frame for frame in frames if not any(part in frame[0] for part in _FOREIGN)]
-    if not frames:
-        return ""
-    path, line = (own or frames)[-1]
-    return f"{'/'.join(path.rsplit('/', 3)[-3:])}:{line}"
+async def recent_errors(
+    request: Request, length_ms: int, name: str | None = None, *, dead: bool = False
+) -> RecentErrors:
+    """The kinds of errors of this period until now, of one handler or of all. `dead`: only kinds with dead letters,
+    whose last failure may have been before the period."""
+    store, first = queue_of(request).store, list_place(request)
+    now_ms = await store.clock_ms()
+    since_ms, course = now_ms - length_ms, (now_ms - length_ms, now_ms + 1, COURSE)
+    count, kinds = await store.error_kinds(name, 0 if dead else since_ms, first, MOST_KINDS, course)
+    shown = [kind for kind in kinds if kind.dead or not dead]
+    return RecentErrors(shown, count, {kind.kind_id: polyline(kind.course) for kind in shown}, first)
 
 
 # The period that the query of a page selects: `?since=24h`.
@@ -253,54 +235,7 @@ async def checks(request: Request) -> Response:
     return page(request, "checks.html", subjects=subjects, anchor_of=anchor_of)
 
 
-# The last tasks that failed in a period, at most MOST, with their errors in groups.
-
-MOST = 100  # tasks whose errors are read
-MOST_STEPS = 5  # calls of the store, some milliseconds each
-MOST_BYTES = 32_768  # larger results are not read
-FAILED = (State.FAILED, State.REJECTED)
-
-
-@dataclass(frozen=True, slots=True)
-class RecentErrors:
-    """The errors of a period. `read`: the number of tasks whose errors were read. `is_all`: no other task failed in the
-    period."""
-
-    groups: list[ErrorGroup]
-    read: int
-    is_all: bool
-
-
-async def recent_errors(access: QueueAccess, since_ms: int, name: str | None = None) -> RecentErrors:
-    """The errors of the tasks that failed since this Unix time, of one handler or of all. The tasks come from the lists
-    of ended tasks and of dead letters."""
-    store = access.store
-    tasks, is_whole = await _failed(store, since_ms, name)
-    letters = await store.dead_letters(MOST)
-    found = {task.task_id: task for task in (*tasks, *letters.tasks) if name is None or task.name == name}
-    recent = [task for task in found.values() if _ended(task) >= since_ms]
-    newest = sorted(recent, key=_ended, reverse=True)[:MOST]
-    results = await store.small_results([task.task_id for task in newest], MOST_BYTES)
-    older = len(found) > len(recent)  # the lists went back beyond the period
-    is_all = len(recent) <= MOST and (older or (is_whole and not letters.cursor))
-    return RecentErrors(error_groups(newest, results), len(newest), is_all)
-
-
-async def _failed(store: Store, since_ms: int, name: str | None) -> tuple[list[TaskRecord], bool]:
-    """The last tasks that failed, and true if these are all in the period. A call of the store searches a limited
-    number of ended tasks, so a few calls may not find all."""
-    tasks, cursor = list[TaskRecord](), ""
-    for _ in range(MOST_STEPS):
-        page = await store.tasks(Wanted(states=FAILED, name=name or ""), MOST - len(tasks), cursor)
-        tasks, cursor = [*tasks, *page.tasks], page.cursor
-        if not cursor or len(tasks) == MOST or (tasks and _ended(tasks[-1]) < since_ms):
-            break
-    return tasks, not cursor
-
-
-def _ended(task: TaskRecord) -> int:
-    return task.finished_ms or task.created_ms
-
+# Handlers.
 
 LATEST = 10  # tasks of one handler
 
@@ -315,7 +250,7 @@ async def handlers(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        errors=await recent_errors(access, await access.store.clock_ms() - period.length_ms),
+        errors=await recent_errors(request, period.length_ms),
         others=[each for each in await access.store.published_handlers() if report and each.name not in seen],
     )
 
@@ -342,7 +277,7 @@ async def handler(request: Request) -> Response:
         periods=PERIODS,
         report=report,
         charts=course_charts(course_of(report.period), f"/tasks?{urlencode({'name': name})}&") if report else (),
-        errors=await recent_errors(access, await access.store.clock_ms() - period.length_ms, name),
+        errors=await recent_errors(request, period.length_ms, name),
         tasks=tasks,
         form=form,
         service=waiting_reason(await access.manager.service(form.handler.lane or access.queue, name)),

@@ -93,13 +93,13 @@ class RedisReports(RedisPart):
         return dict(zip(flat[::2], flat[1::2], strict=True))
 
     async def error_kinds(
-        self, handler: str | None, since_ms: int, until_ms: int, steps: int, first: int, limit: int
+        self, handler: str | None, since_ms: int, first: int, limit: int, course: tuple[int, int, int] = (0, 1, 0)
     ) -> tuple[int, tuple[ErrorKind, ...]]:
-        """Kinds of errors of a handler (None: of all) whose last failure was in this period, the latest first, from the
-        place `first` on; and how many there are. `steps`: those of the course."""
+        """Kinds of errors of a handler (None: of all) whose last failure was since this Unix time, the latest first,
+        from the place `first` on; and how many there are. `course`: begin, end and number of steps of the course."""
         of = (handler or "", int(handler is not None))
-        count, *flat = await self._run("error_kinds", *of, since_ms, until_ms, steps, first, limit)
-        found = zip(*(flat[place::6] for place in range(6)), strict=True)
+        count, *flat = await self._run("error_kinds", *of, since_ms, first, limit, *course)
+        found = zip(*(flat[place::7] for place in range(7)), strict=True)
         return count, tuple(kind for kind in (_error_kind(*each) for each in found) if kind)
 
     async def note_activity(self, activity: Activity) -> None:
@@ -115,7 +115,9 @@ class RedisReports(RedisPart):
         return tuple(_read(entry) for entry in entries)
 
 
-def _error_kind(kind: bytes, flat: Any, last_ms: int, failed: int, dead: int, course: Any) -> ErrorKind | None:
+def _error_kind(
+    kind: bytes, flat: Any, last_ms: int, failed: int, dead: int, latest: bytes, course: Any
+) -> ErrorKind | None:
     """None if somebody has damaged the facts of the kind."""
     facts = {name: value.decode(errors="replace") for name, value in pairs(flat)}
     runs, first_ms = facts.get("runs", "0"), facts.get("first", "")
@@ -123,7 +125,7 @@ def _error_kind(kind: bytes, flat: Any, last_ms: int, failed: int, dead: int, co
     if not (type_ and runs.isdigit() and first_ms.isdigit()):
         return None
     name, counts = facts.get("name", ""), (int(runs), int(first_ms), last_ms, failed, dead)
-    return ErrorKind(kind.decode(), name, type_, place, message, *counts, tuple(course))
+    return ErrorKind(kind.decode(), name, type_, place, message, *counts, latest.decode(), tuple(course))
 
 
 def _rollup(length_ms: int, found: Any) -> Rollup:

@@ -126,13 +126,6 @@ class RedisTasks(RedisPart):
         number, *ids = await self._run("children", task_id, limit)
         return number, tuple(each.decode() for each in ids)
 
-    async def small_results(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, bytes]:
-        """The results of these tasks, at most a hundred, by their ids; a result of more bytes is left out."""
-        if not task_ids:
-            return {}
-        found = await self._run("small_results", most_bytes, *task_ids)
-        return {task_id: result for task_id, result in zip(task_ids, found, strict=True) if result}
-
     async def outlines(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, TaskOutline]:
         """The outlines of these tasks, at most a hundred, by their ids; of each operation the first `most_bytes`."""
         if not task_ids:

@@ -72,14 +72,5 @@ local function error_kinds()
     write(id, 'error', kind .. ' ' .. said)
   end
 
-  -- How many tasks of a kind last failed in a period and are in a band from `lowest` on.
-  local function count(kind, first, last, lowest)
-    local sum = 0
-    for band = lowest, DEAD do
-      sum = sum + size_of('ZCOUNT', KEY.error_tasks .. kind, string.format('%.0f', first + band * BAND), string.format('(%.0f', last + band * BAND))
-    end
-    return sum
-  end
-
-  return {FAILED = FAILED, DEAD = DEAD, BAND = BAND, note = note, retried = retried, again = again, leave = leave, parse = parse, count = count}
+  return {BAND = BAND, note = note, retried = retried, again = again, leave = leave, parse = parse}
 end
