@@ -141,7 +141,7 @@ async def test_an_error_is_a_page_with_a_menu_a_line_and_a_way_on(
         shown = await here.page(path, status)
         assert "Lane mail is paused" in strip(shown)
         assert numbers(shown)["lanes"] == "1"
-        assert '<a href="/tasks">tasks</a>' in shown
+        assert '<a class="button" href="/tasks">Tasks</a>' in shown
 
 
 async def test_the_page_of_checks_has_each_finding_at_its_place(redis_settings: RedisSettings) -> None:

@@ -66,7 +66,8 @@ async def workers(request: Request) -> Response:
 async def stacks(request: Request) -> Response:
     access, incarnation = queue_of(request), request.query_params.get("worker", "")
     text = await LocalSupervisor(access.settings).stacks(incarnation)
-    return page(request, "stacks.html", incarnation=incarnation, text=text)
+    worker = (await access.store.incarnations([incarnation])).get(incarnation)
+    return page(request, "stacks.html", incarnation=incarnation, worker=worker, text=text)
 
 
 def _hosts(living: Sequence[WorkerRecord], quiet: Sequence[Quiet], local: Found | None) -> list[ShownHost]:
