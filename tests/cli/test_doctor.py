@@ -199,7 +199,11 @@ def test_a_running_supervisor_and_its_store_are_in_order(pool: Cli) -> None:
 
 
 def test_people_are_told_the_fix_under_its_finding(pool: Cli) -> None:
-    answer = pool("doctor", "examples.wordcount:handle")
-    lines = answer.out.splitlines()
-    assert any(line.startswith("ok       redis") for line in lines)
-    assert lines[-1].startswith("problem: 0, ")
+    whole = pool("doctor", "examples.wordcount:handle", "--all").out.splitlines()
+    assert any(line.startswith("ok       redis") for line in whole)
+    assert whole[-1].startswith("problem: 0, ")
+    lines = pool("doctor", "examples.wordcount:handle").out.splitlines()
+    assert not [line for line in lines if line.startswith("ok ")]
+    assert lines[-1] == f"{whole[-1]} (--all shows these)"
+    amiss = [line.split()[0] for line in whole[:-1] if not line.startswith(("ok ", " "))]
+    assert [line.split()[0] for line in lines[:-1] if not line.startswith(" ")] == amiss

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -79,6 +80,19 @@ def test_status_shows_processes_with_memory_and_the_store(pool: Cli) -> None:
     assert "2 of 2 workers ready" in text
     assert "worker 1" in text
     assert "worker 1" in pool.on_terminal("status").out
+
+
+@pytest.mark.parametrize("rows", [13, 24])
+def test_status_fits_the_screen_and_says_how_to_see_the_rest(pool: Cli, rows: int) -> None:
+    small = Cli(pool.folder, pool.options, {"COLUMNS": "80", "LINES": str(rows)})
+    shown = small.on_terminal("status").out.splitlines()
+    assert sum(max(1, -(-len(re.sub(r"\x1b\[[\d;]*m", "", line)) // 80)) for line in shown) < rows
+    left_out = [line for line in shown if line.endswith("--wide shows all") and line.startswith("and ")]
+    assert len(left_out) == (rows == 13)
+    assert sum("worker 1 " in line for line in shown) == (rows == 24), "a ready worker is left out first"
+    assert any(line.startswith("steward") for line in shown)
+    assert any(line.startswith("worker 1") for line in small.on_terminal("status", "--wide").out.splitlines())
+    assert any(line.startswith("worker 1") for line in small("status").out.splitlines()), "a pipe has room for all"
 
 
 def test_workers_lists_those_of_status(pool: Cli) -> None:

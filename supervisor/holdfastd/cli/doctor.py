@@ -23,29 +23,30 @@ if TYPE_CHECKING:
     "supervisor doctor --json --strict"
 )
 @click.argument("handler", required=False)
+@click.option("--all", "shows_all", is_flag=True, help="Also print the checks that found nothing.")
 @click.option("--strict", is_flag=True, help="Exit with status 1 also if there are only warnings.")
 @click.option(
     "--deep",
     is_flag=True,
     help="Compare all keys of the queue even if Redis is large. Redis serves nobody else meanwhile.",
 )
-@settings_but("strict", "deep")
+@settings_but("strict", "deep", "shows_all")
 @options.common
 @options.pass_reading_session
-def doctor(session: Session, /, handler: str | None, strict: bool, deep: bool) -> int:
+def doctor(session: Session, /, handler: str | None, shows_all: bool, strict: bool, deep: bool) -> int:
     """Check everything that a supervisor needs: kernel, limits, handler, folders, Redis, queue, collector, systemd
     unit.
 
     It also checks the supervisor that runs on this host. Give it the same settings as `supervisor start`. It changes
-    nothing, takes a few seconds, and suggests a remedy for each finding. The exit status is 1 if there is a problem;
-    warnings and notes do not count.
+    nothing, takes a few seconds, and suggests a remedy for each finding. Checks that found nothing are only counted;
+    --all and --json print them, too. The exit status is 1 if there is a problem; warnings and notes do not count.
     """
     session.flags["handler"] = handler
     findings = _findings(session, deep=deep)
     if session.json:
         output.document([asdict(finding) for finding in findings])
     else:
-        _print(findings)
+        _print(findings, shows_all=shows_all)
     return _status(findings, strict)
 
 
@@ -64,11 +65,14 @@ def _status(findings: Sequence[Finding], strict: bool) -> int:
     return Exit.FAILED if any(finding.level in bad for finding in findings) else Exit.OK
 
 
-def _print(findings: Sequence[Finding]) -> None:
-    wide = max(len(finding.subject) for finding in findings)
-    for finding in findings:
+def _print(findings: Sequence[Finding], *, shows_all: bool) -> None:
+    """Print the findings and one line of counts."""
+    shown = [finding for finding in findings if shows_all or finding.level != "ok"]
+    wide = max((len(finding.subject) for finding in shown), default=0)
+    for finding in shown:
         output.hint(f"{finding.level:<8} {finding.subject:<{wide}}  {finding.look}: {finding.found}")
         if finding.fix:
             output.hint(f"{'':<8} {'':<{wide}}  -> {finding.fix}")
     counts = Counter(str(finding.level) for finding in findings)
-    output.text(", ".join(f"{word}: {counts[word]}" for word in ("problem", "warning", "note", "ok")))
+    hidden = "" if shows_all else " (--all shows these)"
+    output.text(", ".join(f"{word}: {counts[word]}" for word in ("problem", "warning", "note", "ok")) + hidden)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from shutil import get_terminal_size
 
 import msgspec
 
@@ -77,7 +79,7 @@ class StoreNumbers:
             if (words := wrong_end_words(lane, self.lanes.now_ms))
         }
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         stands = {
             "paused": self.paused,
             "unserved": self.unserved,
@@ -90,7 +92,11 @@ class StoreNumbers:
 @options.command(epilog="Example: supervisor status --json")
 @options.listing
 def status(session: Session, /) -> int:
-    """Show the supervisor, its processes with memory and CPU, its problems, and the number of tasks by state."""
+    """Show the supervisor, its processes with memory and CPU, its problems, and the number of tasks by state.
+
+    On a terminal, the answer fits the screen: processes and deaths for which there is no room are only counted. --wide
+    shows all of them.
+    """
     service = ask(session.runtime_dir, AskStatus())
     store = _numbers(session, service)
     standing = shown_values.read_or_error(session)
@@ -121,56 +127,121 @@ def _numbers(session: Session, service: SupervisorStatus) -> StoreNumbers | str:
 
 
 def _print(service: SupervisorStatus, store: StoreNumbers | str, *, wide: bool) -> None:
-    workers = f"{service.ready} of {service.target} workers ready"
-    up = duration(service.uptime)
-    output.text(f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}")
-    output.text(f"store {service.store.url}" + (", embedded" if service.store.embedded else ""))
-    impaired = ("degraded", service.degraded), ("held back", service.breaker)
-    for word, cause in (*impaired, ("handler not preloaded", service.not_preloaded)):
-        if cause:
-            output.text(f"{word}: {cause}")
-    if waiting := suspect_words(service.quarantine):
-        output.text(waiting)
-    for line in () if isinstance(store, str) else shown_values.lines(store.quiet, store.lanes.now_ms):
+    above, below = _above(service, store), _below(store)
+    room = ScreenRoom.of([*above, *below], service, wide=wide)
+    for line in above:
         output.hint(line)
     output.text("")
-    tables.table(COLUMNS, [_cells(process) for process in service.processes], FIT, wide=wide)
-    _print_deaths(service, wide=wide)
+    _print_processes(service, room.processes, wide=wide)
+    _print_deaths(service, room.deaths, wide=wide)
     output.text("")
+    for line in below:
+        output.hint(line)
+
+
+def _above(service: SupervisorStatus, store: StoreNumbers | str) -> list[str]:
+    """The lines about the supervisor as a whole."""
+    workers = f"{service.ready} of {service.target} workers ready"
+    up = duration(service.uptime)
+    lines = [
+        f"supervisor {service.version}, pid {service.pid}, {service.state} for {up}: {workers}",
+        f"store {service.store.url}" + (", embedded" if service.store.embedded else ""),
+    ]
+    impaired = ("degraded", service.degraded), ("held back", service.breaker)
+    lines += [
+        f"{word}: {cause}" for word, cause in (*impaired, ("handler not preloaded", service.not_preloaded)) if cause
+    ]
+    if waiting := suspect_words(service.quarantine):
+        lines.append(waiting)
+    return lines if isinstance(store, str) else [*lines, *shown_values.lines(store.quiet, store.lanes.now_ms)]
+
+
+def _below(store: StoreNumbers | str) -> list[str]:
+    """The lines about tasks and lanes."""
     if isinstance(store, str):
-        output.text(f"no counts from the store: {store}")
-    else:
-        _print_counts(store.counts)
-        for lane, why in store.paused.items():
-            output.hint(f"lane {lane} is paused: {why}")
-        filled = (
-            f"lane {name}: a producer pushes at the wrong end, where workers take: {x}"
-            for name, x in store.wrong_end.items()
-        )
-        for line in (*store.unserved, *filled):
-            output.hint(line)
+        return [f"no counts from the store: {store}"]
+    paused = [f"lane {lane} is paused: {why}" for lane, why in store.paused.items()]
+    filled = [
+        f"lane {name}: a producer pushes at the wrong end, where workers take: {x}"
+        for name, x in store.wrong_end.items()
+    ]
+    return [_counts(store.counts), *_first(paused), *_first(store.unserved), *_first(filled)]
+
+
+MOST_LANES = 5  # lines of one kind, and lanes in the line of counts
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    more = len(lines) - MOST_LANES
+    return [*lines[:MOST_LANES], *([f"and {more} more: supervisor lanes list"] if more > 0 else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenRoom:
+    """The numbers of processes and of deaths for which the terminal has rows."""
+
+    processes: int
+    deaths: int
+
+    @classmethod
+    def of(cls, others: Sequence[str], service: SupervisorStatus, *, wide: bool) -> ScreenRoom:
+        """`others`: the lines that are printed in any case. In a pipe and with `wide` there is room for everything."""
+        processes, deaths = len(service.processes), min(len(service.deaths.recent), MOST_DEATHS)
+        if wide or not sys.stdout.isatty():
+            return cls(processes, deaths)
+        screen = get_terminal_size()
+        left = screen.lines - FRAME - sum(max(1, -(-len(line) // screen.columns)) for line in others)
+        if service.deaths.total:
+            left -= FRAME_OF_DEATHS
+            deaths = min(deaths, max(1, left - processes, left // 4))
+            left -= deaths
+        return cls(processes if processes <= left else max(1, left - 1), deaths)
+
+
+FRAME = 6  # rows: two empty ones, the head of the table with its rule, a remark on columns, the next prompt
+FRAME_OF_DEATHS = 5  # rows: an empty one, the heading, the head of the table with its rule, a remark on columns
+MOST_DEATHS = 5
+
+
+def _print_processes(service: SupervisorStatus, room: int, *, wide: bool) -> None:
+    """Print as many processes as there is room for: first those that are no ready workers."""
+    processes = service.processes
+    unusual_first = sorted(
+        processes, key=lambda each: each.kind == "worker" and each.state == "ready" and not _silent(each)
+    )
+    shown = {each.pid for each in unusual_first[:room]}
+    rows = [_cells(each) for each in processes if each.pid in shown]
+    tables.table(COLUMNS, rows, FIT, wide=wide)
+    if more := len(processes) - len(rows):
+        output.text(f"and {counted(more, 'more process', 'more processes')}: --wide shows all")
 
 
 def _cells(process: ProcessStatus) -> tuple[object, ...]:
     name = shown_values.process_name(process.kind, process.slot)
     memory = None if process.memory_bytes is None else round(process.memory_bytes / 2**20, 1)
     done = (len(process.running), process.settled, process.restarts)
-    state = f"{process.state}, silent for {duration(process.silent)}" if process.silent > SILENT else process.state
+    state = f"{process.state}, silent for {duration(process.silent)}" if _silent(process) else process.state
     return (name, process.pid, state, duration(process.uptime), *done, process.cpu_percent, memory)
 
 
-def _print_deaths(service: SupervisorStatus, *, wide: bool) -> None:
+def _silent(process: ProcessStatus) -> bool:
+    return process.silent > SILENT
+
+
+def _print_deaths(service: SupervisorStatus, room: int, *, wide: bool) -> None:
     if not service.deaths.total:
         return
     output.text("")
     output.text("1 death:" if service.deaths.total == 1 else f"{service.deaths.total} deaths, the last of them:")
-    rows = [shown_values.cells(each) for each in service.deaths.recent[-5:]]
+    rows = [shown_values.cells(each) for each in service.deaths.recent[-room:]]
     tables.table(shown_values.DEATH_COLUMNS, rows, shown_values.DEATH_FIT, wide=wide)
 
 
-def _print_counts(counts: Counts) -> None:
-    tasks: dict[str, Any] = {str(state): n for state, n in counts.states.items() if n}
-    waiting = {f"in {lane}": n for lane, n in counts.lanes.items()}
-    amounts = [f"{n} {name}" for name, n in (tasks | waiting).items()]
+def _counts(counts: Counts) -> str:
+    tasks = [f"{n} {state}" for state, n in counts.states.items() if n]
+    lanes = sorted(counts.lanes.items(), key=lambda lane: -lane[1])
+    waiting = [f"{n} in {lane}" for lane, n in lanes[:MOST_LANES]]
+    if len(lanes) > MOST_LANES:
+        waiting.append(f"{sum(n for _, n in lanes[MOST_LANES:])} in {counted(len(lanes) - MOST_LANES, 'other lane')}")
     others = (counted(counts.dead, "dead letter"), f"{counts.unreadable} unreadable")
-    output.text(", ".join((*amounts, *others, f"{counted(counts.workers, 'worker')} on all hosts")))
+    return ", ".join((*tasks, *waiting, *others, f"{counted(counts.workers, 'worker')} on all hosts"))
