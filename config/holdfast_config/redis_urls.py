@@ -212,7 +212,7 @@ def with_login(url: str, username: str | None, password: str | None) -> str:
 
 
 def with_options(url: str, options: Mapping[str, str | Path | None]) -> str:
-    """The URL with those of the options that its scheme allows. Options that the URL has already are kept."""
+    """The URL with the given options, as far as its scheme allows them. Options that the URL has already are kept."""
     parts = urlsplit(url)
     known = OPTIONS[parts.scheme] - dict(parse_qsl(parts.query, keep_blank_values=True)).keys()
     taken = {name: str(value) for name, value in options.items() if value and name in known}

@@ -206,7 +206,7 @@ _sinks: list[Sink] = []
 
 
 def set_sink(sink: Sink | None) -> None:
-    """Set the function that gets all log records, too; None removes it."""
+    """Set a function that also gets every log record. None removes the function."""
     _sinks[:] = [] if sink is None else [sink]
 
 

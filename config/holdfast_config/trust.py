@@ -118,7 +118,7 @@ def _mode(seen: SeenOwner) -> str:
 
 
 def _seen(path: Path) -> SeenOwner:
-    """The owner and mode of the folder. If the path is a symbolic link, those of the link."""
+    """The owner and mode of the folder. If the path is a symbolic link, the owner and mode of the link."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)

@@ -38,8 +38,8 @@ def unknown() -> str:
 
 
 def matches(password: str, written: str) -> bool:
-    """True if the password is right. The check of a wrong password takes as long as that of a right one. Raises
-    ValueError if `written` is no hash."""
+    """True if the password is right. The check takes equally long for a wrong and a right password. Raises ValueError
+    if `written` is no hash."""
     n, r, p, salt, key = parse_hash(written)
     return hmac.compare_digest(_key(password, salt, n, r, p), key)
 

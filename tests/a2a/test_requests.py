@@ -74,7 +74,7 @@ def test_the_error_of_a_page_token_says_what_is_expected(pool: ServedPool) -> No
     """It reads as no secret that is to be hidden."""
     for params in ({"pageToken": "zzz"}, {"contextId": "c", "pageToken": "-1"}):
         error = _post(pool, _request("ListTasks", params)).json()["error"]
-        assert error["message"] == "the nextPageToken of the page before is expected in pageToken"
+        assert error["message"] == "give the nextPageToken of the previous page as pageToken"
 
 
 USER = {"messageId": "m", "role": "ROLE_USER"}

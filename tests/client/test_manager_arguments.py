@@ -43,7 +43,7 @@ def deep(levels: int) -> list[Any]:
         ({"text": 5}, "text 5: text expected"),
         ({"text": "\ud800"}, "not Unicode text"),
         ({"data": 1, "name": "n"}, "data and name exclude each other"),
-        ({"text": "x", "kwargs": {}}, "kwargs are for a named handler"),
+        ({"text": "x", "kwargs": {}}, "kwargs need name"),
         ({"name": "n", "kwargs": [1]}, "kwargs [1]: names with values expected"),
         ({"text": "x", "metadata": "m"}, "metadata 'm'"),
         ({"data": math.nan}, "data nan: JSON has no such number"),

@@ -54,5 +54,5 @@ def test_a_schedule_that_calls_nobody_is_refused() -> None:
     handlers = Handlers()
     handlers.register("tick")(lambda: None)
     handlers.schedule("j", every=5, name="tock")
-    with pytest.raises(HandlerError, match="calls 'tock', which app:handlers lacks"):
+    with pytest.raises(HandlerError, match="calls handler 'tock', but app:handlers has no such handler"):
         handlers.frozen("app:handlers")

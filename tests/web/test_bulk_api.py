@@ -74,7 +74,7 @@ async def test_a_count_cannot_go_on_from_a_place_that_none_has_told(
 ) -> None:
     async with site(redis_settings) as here:
         answer = await here.program.get(f"{BULK}/cancel/count", params={**asked, "cursor": "nowhere"})
-        assert (answer.status_code, "the cursor of the page before" in answer.json()["detail"]) == (400, True)
+        assert (answer.status_code, "the cursor of the previous page" in answer.json()["detail"]) == (400, True)
 
 
 async def test_a_change_is_stopped_and_goes_on_over_the_api(redis_settings: RedisSettings) -> None:

@@ -226,7 +226,7 @@ def write_targets(task_id: str, targets: list[PushTarget], page: slice) -> dict[
 def offset_of(token: str) -> int:
     """The offset that a page token stands for; 0 for an empty token. Raises RpcError."""
     if token and not (token.isascii() and token.isdecimal() and len(token) < 10):
-        raise RpcError(RpcCode.INVALID_PARAMS, "the nextPageToken of the page before is expected in pageToken")
+        raise RpcError(RpcCode.INVALID_PARAMS, "give the nextPageToken of the previous page as pageToken")
     return int(token or 0)
 
 

@@ -1,8 +1,8 @@
 """Runs a service in a process that has not imported the command line.
 
 A service forks its processes, so each of them would keep the modules of the command line in memory. Therefore a child
-process reads the arguments and the settings. It sends a ServiceOrder through a pipe to this process, which imports the
-modules of the service meanwhile.
+process reads the arguments and the settings. It sends a ServiceOrder through a pipe to this process. At the same time,
+this process imports the modules of the service.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ LOOKS = 2
 
 
 def lanes_counted(view: View, message: Left, now: float) -> Step:
-    """Handle the steward's count of the tasks that are left in the lanes of this pool."""
+    """Handle the steward's report of how many tasks are left in the lanes of this pool."""
     burst = view.burst or Burst(message.ended)
     burst = replace(burst, empty=0 if message.left else burst.empty + 1)
     view = replace(view, burst=burst)

@@ -107,7 +107,7 @@ def proceed(view: View, now: float) -> Step:
 
 
 def _has_time(child: Child, stopping: Stopping) -> bool:
-    """True if the child was not asked to leave yet, or has a later deadline than that of the drain."""
+    """True if the child was not asked to leave yet, or has a later deadline than the drain."""
     leaving = child.leaving
     return leaving is None or (leaving.why in REPLACED and leaving.cancel_at > stopping.cancel_at)
 

@@ -69,8 +69,8 @@ def candidates(view: View) -> list[tuple[float, Slot]]:
 
 
 def balance(view: View, now: float) -> Step:
-    """Do one step for the quarantine workers. Retire those above the limit, those of old code and those to be recycled.
-    Remove vacant seats that no suspect needs. Return a MeasureHost command if more seats are needed."""
+    """Do one step for the quarantine workers. Retire workers above the limit, workers with old code, and workers to be
+    recycled. Remove vacant seats that no suspect needs. Return a MeasureHost command if more seats are needed."""
     if view.stopping is not None or not (view.quarantine.startable or _seats(view)):
         return view, ()
     view, retired = _retire(view, now)

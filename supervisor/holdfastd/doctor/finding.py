@@ -20,7 +20,7 @@ class Level(StrEnum):
 class Finding:
     """One line of the report. `subject` and `look` name the check. `found`: its result. `fix`: the remedy, or empty.
 
-    The field names are those of `doctor --json`.
+    `doctor --json` prints the fields under these names.
     """
 
     level: Level

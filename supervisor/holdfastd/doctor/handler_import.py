@@ -55,7 +55,8 @@ class Imported(msgspec.Struct, frozen=True, tag="imported"):
 
 
 class NotImported(msgspec.Struct, frozen=True, tag="not-imported"):
-    """The result of an import that failed. `error`: one line. `traceback`: that of the user's code, or empty."""
+    """The result of an import that failed. `error`: one line. `traceback`: the traceback of the user's code, or
+    empty."""
 
     error: str
     traceback: str = ""

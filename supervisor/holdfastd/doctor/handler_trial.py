@@ -232,8 +232,8 @@ def owner_refusal(settings: Settings) -> str:
 
 
 def _answer(child: ForkedChild, deadline: float) -> bytes | None:
-    """The child's answer; incomplete if the child has ended early. None if the answer is incomplete at the deadline and
-    the child still runs."""
+    """Wait for the child's answer. If the child ends early, returns what came so far. Returns None if the child still
+    runs at the deadline and its answer is incomplete."""
     answer = b""
     while not answer.endswith(b"\n"):
         left = deadline - time.monotonic()

@@ -31,8 +31,8 @@ _SECCOMP = "allow prctl in the container's seccomp profile"
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """The kernel. `system`, `release`: as uname reports them. `pidfd`, `parents_death`, `subreaper`: whether this call
-    works. `oom_score_adj`: that of this process; None if it cannot be read."""
+    """The kernel. `system`, `release`: as uname reports them. `pidfd`, `parents_death`, `subreaper`: True if the
+    kernel's call of this name works. `oom_score_adj`: the value of this process; None if it cannot be read."""
 
     system: str
     release: str

@@ -139,7 +139,8 @@ def _index_of(state: str) -> str:
 
 
 def _has_entry(snapshot: QueueSnapshot) -> Iterator[str]:
-    """Check that a submitted task has an entry in its lane. Suspects and tasks at a gate need none."""
+    """Check that a submitted task has an entry in its lane. Suspects, and tasks that wait outside of the list for a
+    limit or a handler, need none."""
     for lane, held in snapshot.of_kind("submitted:"):
         entries = {own[1] for raw in snapshot.entries(lane) if (own := _OWN_ENTRY.match(raw))}
         for task_id in held:

@@ -18,7 +18,7 @@ from holdfastd.parent.start_checks import refusal
 class Obstacle:
     """An error that would end `start` with this exit status. `told`: its message, with the traceback if it has one.
 
-    The field names are those of `check --json`.
+    `check --json` prints the fields under these names.
     """
 
     status: int

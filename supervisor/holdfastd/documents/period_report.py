@@ -1,4 +1,4 @@
-"""The statistics of a period, compared with those of the period before it."""
+"""The statistics of a period, compared with the statistics of the period before it."""
 
 from __future__ import annotations
 

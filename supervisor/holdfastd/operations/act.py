@@ -99,8 +99,8 @@ class Doing:
     that do not go through the manager; None: one attempt. `seconds`: an act in steps answers after this time, and does
     the rest when it is called again; None: it answers when all is done. `on_step`: called with the number of items done
     so far. `begun`: called with a change of many tasks that this process is to carry out. `shown`: returns the text of
-    a task filter without secrets. `folder`: that of the supervisor to change; None: the supervisor of this host that
-    serves the queue.
+    a task filter without secrets. `folder`: the runtime folder of the supervisor to change; None: the supervisor of
+    this host that serves the queue.
     """
 
     store: Store

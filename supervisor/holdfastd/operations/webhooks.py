@@ -36,7 +36,7 @@ class WebhookAnswer(TypedDict):
 async def retry_webhook(doing: Doing, given: RetryWebhook) -> WebhookAnswer:
     """Try a webhook now: one that waits, or one of the last thousand that were given up."""
     if not await doing.call(doing.store.notice_now, given.webhook):
-        raise NotFoundError(f"webhook {given.webhook[:200]} neither waits nor is one of those that were given up")
+        raise NotFoundError(f"no webhook {given.webhook[:200]} waits, and none of this name was given up lately")
     return {"webhook": given.webhook, "answer": "due"}
 
 

@@ -61,8 +61,8 @@ class ChildFactory:
             self._launch = self._spec.store.prepare(True)
 
     def reread(self, generation: int, needed: Collection[int]) -> None:
-        """Read the settings for workers of this generation. Of the settings of earlier generations, only those of the
-        `needed` generations are kept.
+        """Read the settings for workers of this generation. Settings of earlier generations are dropped, unless their
+        generation is in `needed`.
 
         If it raises ConfigError, it changes nothing.
         """

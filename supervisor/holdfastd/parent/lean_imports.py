@@ -1,4 +1,4 @@
-"""Imports libraries without those of their modules that no process of a service uses. This saves memory."""
+"""Imports libraries, but leaves out modules of theirs that no process of a service uses. This saves memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the store's Lua scripts in a child process on another processor. Meanwhile this process imports modules."""
+"""Builds the store's Lua scripts in a child process on another processor, while this process imports modules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ScriptBuilder:
 
     @classmethod
     def start(cls) -> Self | None:
-        """Fork the child. None if this host has only one processor for this process."""
+        """Fork the child and return the builder. Returns None if this process may use only one processor."""
         if sys.platform != "linux" or len(os.sched_getaffinity(0)) == 1:
             return None
         reading, writing = os.pipe()

@@ -81,7 +81,8 @@ async def _boot(
 async def _steward(
     store: MemoryStore, settings: Settings, metrics: socket.socket | None
 ) -> AsyncGenerator[InProcessLink]:
-    """A context manager that runs the steward while its block runs. It is the same steward as that of a pool."""
+    """A context manager that runs the steward while its block runs. A pool has the same steward, in a process of its
+    own."""
     link = InProcessLink()
     telemetry = open_in_steward(settings, store.address)
     spec = StewardSpec(settings, first=True, metrics=metrics, has_pool=False)

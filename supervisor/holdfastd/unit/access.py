@@ -106,7 +106,8 @@ def own_command() -> Path:
 
 
 def needed(supervisor: Path, handlers: Iterable[Path]) -> tuple[Path, ...]:
-    """The folders that a service must read: those of its program, of the program's interpreter, and of its handlers."""
+    """The folders that a service must read: the folders of its program, of the program's interpreter, and of its
+    handlers."""
     folders = _own_folders() if supervisor == own_command() else _folders_of(supervisor)
     return tuple(outermost([*folders, *handlers]))
 

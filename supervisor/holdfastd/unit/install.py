@@ -161,8 +161,8 @@ def _check_names(user: str | None, instance: str | None) -> None:
 
 
 def _checked(settings: Mapping[str, object]) -> dict[str, object]:
-    """The given settings in the form in which they are written: without defaults, and with the folder from which the
-    handler is imported."""
+    """Check the given settings. Returns them as they are written to the settings file: without defaults, and with the
+    folder from which the handler is imported."""
     checked = load(settings, environ={}, folder=_NOWHERE)
     given: dict[str, object] = {name: getattr(checked, name) for name in SETTINGS if settings.get(name) is not None}
     _keep_secrets(checked)

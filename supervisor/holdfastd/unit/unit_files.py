@@ -60,7 +60,7 @@ class File:
 
 
 def files(site: Site) -> Iterator[File]:
-    """All files: those of the unit, then those of its settings."""
+    """All files of a service: first the files of the unit, then the files of its settings."""
     words = _words(site)
     yield File(UNITS / site.template, _filled("holdfast.service", words))
     yield File(UNITS / f"{site.template}.d" / "credentials.conf", _filled("credentials.conf", words))

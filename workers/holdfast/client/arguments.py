@@ -141,7 +141,9 @@ def check_reason(value: object) -> str:
 
 def check_cursor(value: object) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_CURSOR or not value.isascii():
-        raise InvalidTaskError(f"cursor {shown(value)}: the cursor of the page before is expected, or none to begin")
+        raise InvalidTaskError(
+            f"cursor {shown(value)}: give the cursor of the previous page, or none for the first page"
+        )
     return value
 
 
@@ -215,9 +217,9 @@ def _check_content(spec: TaskSpec) -> None:
     if spec.text is None and spec.data is None and spec.name is None:
         raise InvalidTaskError("nothing to run: give text, data or the name of a handler")
     if spec.data is not None and spec.name is not None:
-        raise InvalidTaskError("data and name exclude each other: the arguments of a named handler are kwargs")
+        raise InvalidTaskError("data and name exclude each other: pass the arguments of a named handler as kwargs")
     if spec.kwargs is not None and spec.name is None:
-        raise InvalidTaskError("kwargs are for a named handler: give its name too")
+        raise InvalidTaskError("kwargs need name: the name of the handler that gets them")
     if spec.name is not None:
         check_name(spec.name)
     if spec.kwargs is not None:
@@ -313,7 +315,7 @@ def _check_options(spec: TaskSpec) -> None:
     for what, key in (("key", spec.key), ("debounce", spec.debounce), ("unique", spec.unique)):
         check_key(what, key)
     if spec.key is not None and spec.task_id is not None:
-        raise InvalidTaskError("key and task_id exclude each other: the key makes the task id")
+        raise InvalidTaskError("key and task_id exclude each other: the task id is made from the key")
     if spec.debounce is not None:
         _check_debounce(spec)
     if spec.unique_for is not None:

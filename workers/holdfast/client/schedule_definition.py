@@ -308,7 +308,7 @@ def _policy(spec: ScheduleSpec, cadence: Cadence) -> SchedulePolicy:
     misfire = read_misfire(spec.misfire)
     if misfire is None or misfire.most > MOST_AT_ONCE:
         raise InvalidScheduleError(
-            f"misfire {spec.misfire!r}: latest, skip, or all:N with N up to {MOST_AT_ONCE}, is allowed"
+            f"misfire {spec.misfire!r}: latest, skip, or all:N with N from 1 to {MOST_AT_ONCE}, is allowed"
         )
     jitter = _length("jitter", spec.jitter)
     if isinstance(cadence, Every) and jitter > cadence.interval:

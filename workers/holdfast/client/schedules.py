@@ -192,7 +192,7 @@ class Schedules:
         UnknownScheduleError."""
         moment, why = _moment(until), check_reason(reason) or "paused"
         if until is not None and moment is not None and moment <= await self._now():
-            raise InvalidScheduleError(f"until {until.isoformat()} has passed: a time in the future is allowed")
+            raise InvalidScheduleError(f"until {until.isoformat()} has passed: give a time in the future")
         word = await self._call(self._store.pause_schedule, check_schedule_id(schedule_id), why, moment)
         _known(schedule_id, word)
 
@@ -229,7 +229,7 @@ class Schedules:
         """The moments of the next fires, in Unix milliseconds; `count` is at most 1000. `after`: the fires after this
         moment (Unix milliseconds). A pause of the schedule is not considered."""
         if type(count) is not int or not 0 <= count <= MOST_SHOWN:
-            raise InvalidScheduleError(f"count {shown(count)}: a whole number up to {MOST_SHOWN} is allowed")
+            raise InvalidScheduleError(f"count {shown(count)}: a whole number from 0 to {MOST_SHOWN} is allowed")
         if after is not None:
             check_moment("after", after)
         record = await self.get(schedule_id)
@@ -239,7 +239,7 @@ class Schedules:
 
 def _check_mapping(specs: object) -> None:
     if not isinstance(specs, Mapping):
-        raise InvalidScheduleError(f"specs {shown(specs)}: ScheduleSpecs by their ids are expected")
+        raise InvalidScheduleError(f"specs {shown(specs)}: a dict from schedule ids to ScheduleSpecs is expected")
 
 
 def _name(schedule_id: object) -> str:
@@ -248,10 +248,12 @@ def _name(schedule_id: object) -> str:
 
 
 def _place(cursor: object) -> str:
-    """The cursor of the page before, checked."""
+    """Check the cursor of the previous page."""
     if isinstance(cursor, str) and (not cursor or (cursor.isascii() and cursor.isdigit() and len(cursor) <= _DIGITS)):
         return cursor
-    raise InvalidScheduleError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
+    raise InvalidScheduleError(
+        f"cursor {shown(cursor)}: give the cursor of the previous page, or none for the first page"
+    )
 
 
 def _moment(until: object) -> int | None:

@@ -1,5 +1,5 @@
 """Finds the store of a broker: the one that the settings name; else the store of the worker in which the code runs,
-else that of a supervisor on this host, else memory."""
+else the store of a supervisor on this host, else a store in memory."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def keywords_of(
 def keywords_after_one(
     kind: Callable[K, object],
 ) -> Callable[[Callable[Concatenate[S, W, ...], R]], Callable[Concatenate[S, W, K], R]]:
-    """Like `keywords_of`, for a method with one argument of its own before those of `kind`."""
+    """Like `keywords_of`, for a method whose first argument is its own, followed by the arguments of `kind`."""
     return partial(_with_keywords, kind=kind, own=2)
 
 

@@ -52,8 +52,8 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Happenings:
-    """A page of the events stream, oldest first. `missed`: events before these were trimmed before the caller read
-    them."""
+    """A page of the events stream, oldest first. `missed`: True if the store has deleted events between the caller's
+    position and this page."""
 
     events: tuple[Happening, ...]
     missed: bool

@@ -46,8 +46,8 @@ def blank(entries: int, boot: str) -> bytes:
 
 
 def read(page: bytes, boot: str) -> dict[str, str] | None:
-    """The noted tasks, each with the claim under which it has ended, or RUNS. None if the page cannot be used: it is of
-    another boot, incomplete, or missing."""
+    """The noted tasks: for each id the claim under which the task has ended, or RUNS if it has not. None if the page
+    cannot be used: it is missing, incomplete, or from another boot of the host."""
     if page[:REVOKED] != _header(boot)[:REVOKED]:
         return None
     entries = (page[at : at + ENTRY] for at in range(HEADER, len(page) - ENTRY + 1, ENTRY))

@@ -156,7 +156,7 @@ class Renewed:
 
 
 class HintKind(StrEnum):
-    """The reason why a worker's blocking wait has ended."""
+    """The kind of event that has ended a worker's blocking wait."""
 
     BELL = "bell"  # a lane that it serves may have tasks
     LOOK = "look"  # something else has changed: ask the store

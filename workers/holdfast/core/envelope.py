@@ -38,7 +38,7 @@ class UnreadableError(HoldfastError):
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """An operation that runs a turn. `name` and `kwargs` are those of a named handler. A resume with messages is a Run,
-    too, with `resumes`: it continues a task and makes none. `trace_flags`: those of W3C Trace Context, None if the
+    too, with `resumes`: it continues a task and makes none. `trace_flags`: the flags of W3C Trace Context, None if the
     producer sent none; `baggage`: the producer's baggage, as the W3C header."""
 
     task_id: str

@@ -36,7 +36,8 @@ def derived_message_id(task_id: str, content: bytes) -> str:
 
 
 def uuid_text(content: bytes, version: int) -> str:
-    """A UUID of this version, made from the first 16 bytes. The text is that of `str(uuid.UUID(…))`, made faster."""
+    """A UUID of this version, made from the first 16 bytes. The text is the same as `str(uuid.UUID(…))`, but made
+    faster."""
     digits = content.hex()
     variant = _VARIANT[digits[16]]
     return f"{digits[:8]}-{digits[8:12]}-{version}{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"

@@ -133,8 +133,8 @@ def _choices(schema: Schema) -> list[object]:
 
 
 def _of_choices(whole: Schema, choices: list[object], value: Any, place: str, depth: int) -> Iterator[Flaw]:
-    """No flaw if one of the schemas fits. Else the flaws by the only schema with the value's type, or one flaw that
-    lists the expected types."""
+    """Check a value against several schemas, of which one has to fit. If none fits, returns the flaws by the only
+    schema that has the value's type, or one flaw that lists the expected types."""
     of_each = [list(_flaws(whole, choice, value, place, depth + 1)) for choice in choices]
     if not all(of_each):
         return

@@ -14,8 +14,8 @@ _HALT = "halt "
 class Quiet:
     """An order to a host, or to ALL_HOSTS, to claim nothing: its moment (ms), its author and its reason.
 
-    With `is_halt`, pools also make no fires, and `since_ms` is the number of the halt, higher than that of any halt
-    before.
+    With `is_halt`, pools also make no fires, and `since_ms` is the number of the halt. It is higher than the number of
+    any earlier halt.
     """
 
     host: str
@@ -40,7 +40,7 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class HaltScope:
-    """The halts that count for a process: those of its host and of all hosts, with a number above `seen`.
+    """The halts that count for a process: halts of its host and halts of all hosts, if their number is above `seen`.
 
     `seen`: for a process that may start during a halt, the number of the last halt; 0: every halt counts. `ends`: the
     process ends at such a halt, and logs this itself.

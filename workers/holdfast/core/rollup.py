@@ -264,7 +264,7 @@ def sum_of(rollups: Iterable[Rollup]) -> Rollup:
 
 
 def add_to(total: Sum, rollup: Rollup) -> None:
-    """Add each series of a rollup to those of a sum."""
+    """Add each series of a rollup to the same series of a sum."""
     for series, figures in rollup.items():
         total[series].add(figures)
 

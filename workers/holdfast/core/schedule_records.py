@@ -198,7 +198,7 @@ class SchedulePage:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A line of a schedule's history."""
+    """A line of a schedule's history, for example that a fire was made or skipped."""
 
     at: int
     what: Chronicle
@@ -251,7 +251,8 @@ def fire_id(schedule_id: str, scheduled_at: int) -> str:
 
 
 def order_fire(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
-    """The order that is due at `now`; None if none is."""
+    """The order for this schedule at `now`: the fires to make, and the missed fires to record. None if there is nothing
+    to do."""
     if record.paused:
         return None
     if record.pending is not None and record.released:

@@ -45,11 +45,11 @@ class ServedWork:
 
 @dataclass(frozen=True, slots=True)
 class ServedState:
-    """The workers that could run a handler's tasks in a lane: `living` workers of the queue, those that serve the lane
-    (`in_lane`), those of the lane that have the handler (`able`), and the first of the able ones (`servers`). `paused`:
-    the reason why no task of the lane starts; None if it is open. `unserved_ms`: for how long no worker has had the
-    handler while tasks wait. `limits`: the strictest limits that workers registered; None if no worker registered
-    any."""
+    """The workers that could run a handler's tasks in a lane. `living`: the number of live workers of the queue.
+    `in_lane`: how many of them serve the lane. `able`: how many of these also have the handler. `servers`: the first of
+    the able workers. `paused`: the reason why no task of the lane starts; None if it is open. `unserved_ms`: for how
+    long no worker has had the handler while tasks wait. `limits`: the strictest limits that workers registered; None if
+    no worker registered any."""
 
     lane: str
     name: str

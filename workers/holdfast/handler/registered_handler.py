@@ -172,7 +172,7 @@ class RegisteredHandler(FunctionObject, Generic[Called, Answered, P, R, N_contra
 
     def _own(self, spec: object) -> TaskSpec:
         if not isinstance(spec, TaskSpec) or spec.name != self.name:
-            raise InvalidTaskError(f"specs {shown(spec)}: values of {self.name}.spec(…) are expected")
+            raise InvalidTaskError(f"specs {shown(spec)}: make each of them with {self.name}.spec(…)")
         return spec
 
     def _check_distinct(self, batch: list[TaskSpec]) -> None:

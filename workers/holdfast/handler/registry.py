@@ -171,7 +171,9 @@ class Handlers(Generic[L, M]):
             raise HandlerError(f"{target} is a registry without handlers: register at least one")
         for schedule_id, spec in self._schedules.items():
             if spec.name is not None and spec.name not in self._named:
-                raise HandlerError(f"schedule {shown(schedule_id)} calls {shown(spec.name)}, which {target} lacks")
+                raise HandlerError(
+                    f"schedule {shown(schedule_id)} calls handler {shown(spec.name)}, but {target} has no such handler"
+                )
         around = tuple(inspect_middleware(each, self._types) for each in self._middleware)
         default = self._default and replace(self._default, middleware=around)
         functions = self.named()
@@ -207,7 +209,7 @@ def settled(handler: Handler, settings: Settings, *, may_choose: bool) -> Settin
         if not may_choose:
             named = ",".join(str(lane) for lane in handler.lanes)
             raise HandlerError(
-                f"{handler.target} takes from lanes that the settings do not name: set --lanes '{named}'"
+                f"{handler.target} takes tasks from lanes that the settings do not name: set --lanes '{named}'"
             )
         return settings.model_copy(update={"lanes": handler.lanes})
     return settings.model_copy(update={"lanes": tuple(_timed(lane, handler.lanes) for lane in settings.lanes)})

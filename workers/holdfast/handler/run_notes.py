@@ -107,7 +107,7 @@ class PartLog:
         """Send one part, as JSON. After the end of the delivery the part is dropped."""
 
     async def end(self) -> None:
-        """Wait until the last parts are sent, or the store does not take them."""
+        """Wait until the last parts are sent, or until the store has refused them."""
 
 
 def part_to_json(value: object) -> bytes:
@@ -122,7 +122,8 @@ def part_to_json(value: object) -> bytes:
 
 
 def require_handler_thread() -> None:
-    """Raise WouldBlockError in a coroutine, because its event loop could not send the part meanwhile."""
+    """Raise WouldBlockError in a coroutine: while it waits for a call without async, its event loop could not send the
+    part."""
     if not is_thread_of_loop():
         raise WouldBlockError(
             "task.emit_sync works only in the thread of a handler that is a plain function; a coroutine awaits "

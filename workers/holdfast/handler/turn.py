@@ -1,4 +1,5 @@
-"""The messages of a delivery: those of its turn, of earlier turns, and of the turn that it answers.
+"""Collects the messages of a delivery: messages of its turn, of earlier turns, and of the turn whose question it
+answers.
 
 A turn has one message, or several if more joined it after a pause had interrupted it. In a delivery's history only the
 last message of a turn has a result, because all messages of a turn share one outcome.

@@ -33,6 +33,7 @@ def of_process(pid: int) -> Path | None:
 
 
 def read(path: Path) -> str:
-    """The stacks in the file: those of the last SIGUSR2, if the file was emptied before."""
+    """The stacks in the file. These are only the stacks of the last SIGUSR2 if the file was emptied before the
+    signal."""
     with path.open("rb") as file:
         return file.read(MOST_BYTES).decode("utf-8", "replace")

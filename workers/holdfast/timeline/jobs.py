@@ -77,7 +77,7 @@ def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
 
 
 def is_job(record: ScheduleRecord) -> bool:
-    """True if `set_job` could have made this schedule: it has a text, and no options beyond those of jobs."""
+    """True if `set_job` could have made this schedule: it has a text, and only options that jobs can have."""
     spec = _read_spec(record.definition.spec)
     jobid = record.definition.schedule_id
     job = spec_of(jobid, spec.schedule or "", JobKind(spec.on_failure, spec.max_attempts or 1))

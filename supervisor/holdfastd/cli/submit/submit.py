@@ -54,7 +54,7 @@ class PrintedAnswers:
 
 
 EXCLUSIVE = (  # two options that exclude each other, and the reason
-    ("key", "task_id", "the key makes the task id"),
+    ("key", "task_id", "the task id is made from the key"),
     ("debounce", "key", "--debounce replaces the task that waits, --key keeps it"),
     ("debounce", "unique", "--debounce replaces the task that waits, --unique keeps it"),
     ("delay", "at", "both set the earliest time"),
@@ -221,13 +221,14 @@ def _check_again(again: bool, template: TaskSpec, stream: BinaryIO | None) -> No
         raise click.UsageError("--again is for the lines of a file: give --lines or --jsonl")
     if again and template.key is not None:
         raise click.UsageError(
-            "--again and --key exclude each other: --again submits the same lines once more, --key does not"
+            "--again and --key exclude each other: --again makes new tasks of lines that were submitted before, --key "
+            "prevents this"
         )
 
 
 def _line_ids(stream: BinaryIO, template: TaskSpec) -> LineIds | None:
-    """The LineIds for the lines of a file, or of --key. None for a pipe without --key: there, equal lines may be
-    different tasks."""
+    """The LineIds that make the ids of the tasks of a file, or of any input with --key. None for a pipe without --key,
+    because there equal lines may be different tasks."""
     source = f"key {template.key}" if template.key is not None else path_of(stream)
     return LineIds(source, template) if source else None
 

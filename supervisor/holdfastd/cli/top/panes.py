@@ -39,8 +39,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class PaneRow:
     """A row of a pane. `values`: one for each column, to sort by; `cells`: their texts. `task_id` and `host`: what an
-    order of the operator changes, empty if nothing. `is_bad`: the row is highlighted. `colours`: those of single cells,
-    by column."""
+    order of the operator changes, empty if nothing. `is_bad`: the row is highlighted. `colours`: the colours of single
+    cells, by column."""
 
     values: tuple[Value, ...]
     cells: tuple[str, ...] = ()

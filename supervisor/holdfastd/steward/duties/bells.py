@@ -127,7 +127,8 @@ class Bell:
             await self._peek()
 
     def _is_rung(self) -> bool:
-        """True if an entry has just arrived in the empty lane, from one of our producers, which rings itself."""
+        """True if an entry has just arrived in the empty lane, from a producer of Holdfast, which rings the bell
+        itself."""
         return is_own(self._head) and self._pause <= TRUSTING_PAUSE
 
     async def _peek(self) -> None:

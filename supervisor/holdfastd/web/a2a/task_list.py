@@ -183,7 +183,7 @@ def _read(token: str) -> dict[str, str]:
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
         places = {}
     if not places or not all(name in _BY_STATE or name.removeprefix("lane ") not in ("", name) for name in places):
-        raise RpcError(RpcCode.INVALID_PARAMS, "the nextPageToken of the page before is expected in pageToken")
+        raise RpcError(RpcCode.INVALID_PARAMS, "give the nextPageToken of the previous page as pageToken")
     return places
 
 
@@ -227,7 +227,7 @@ def _page_of(records: list[TaskRecord], wanted: Listing) -> _Cut:
     before. So a task that changes between two pages, and moves to the front, does not shift later pages. Raises
     RpcError."""
     if wanted.token and not _PLACE.fullmatch(wanted.token):
-        raise RpcError(RpcCode.INVALID_PARAMS, "the nextPageToken of the page before is expected in pageToken")
+        raise RpcError(RpcCode.INVALID_PARAMS, "give the nextPageToken of the previous page as pageToken")
     places = sorted(((place_of(each), each) for each in records), key=lambda placed: placed[0], reverse=True)
     behind = [placed for placed in places if not wanted.token or placed[0] < wanted.token]
     page = behind[: wanted.size]

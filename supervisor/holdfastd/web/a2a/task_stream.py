@@ -128,7 +128,7 @@ class _StreamFollower:
         return [*told, *self._moved(status_of(record, self._task.context_id))]
 
     def _emitted(self, record: TaskRecord, emitted: list[EmittedPart]) -> Iterator[Told]:
-        """The changes for new parts. The parts of a new run replace those of the run before."""
+        """The changes for new parts. The parts of a new run replace the parts of the run before."""
         for run, parts in groupby(emitted, lambda part: part.run):
             artifact = AgentArtifact.of_turn(record.turn, parts_of(parts))
             yield ArtifactChange(self._task.task_id, self._task.context_id, artifact, append=run == self._run)

@@ -54,7 +54,8 @@ class Proxy:
         return name
 
     def see_through(self, scope: Scope, headers: Headers) -> None:
-        """Set the address and the scheme in the scope of a proxy's request to those of the proxy's client."""
+        """In the scope of a proxy's request, replace the address and the scheme by the address and the scheme of the
+        proxy's client."""
         if address := self._client(headers):
             scope["client"] = (address, 0)
         if (scheme := headers.get("x-forwarded-proto")) in {"http", "https"}:

@@ -155,8 +155,8 @@ class EventBatch:
 
 
 def left_out(missed: MissedEvents, count: int | None = None) -> bytes:
-    """A message to a listener: events between two positions were left out. `count`: their number, of all kinds; None if
-    unknown."""
+    """The message that tells a listener that events between two positions were left out. `count`: the number of these
+    events, whatever their kind; None if unknown."""
     return stream_response.message({"after": missed.after, "before": missed.before, "count": count}, "left-out")
 
 

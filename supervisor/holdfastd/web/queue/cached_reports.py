@@ -180,8 +180,8 @@ class QueueCounts(_KeptAnswer[Counts]):
         self._access = access
 
     async def looked_through(self, wanted: TaskFilter) -> int | None:
-        """About how many tasks a list with this filter searches: those of the batch, or those in the states. None for a
-        filter by worker or by kind of error, which has an index of its own."""
+        """About how many tasks a list with this filter searches: the tasks of the batch, or the tasks in the states.
+        None for a filter by worker or by kind of error, which has an index of its own."""
         if wanted.owner or wanted.error:
             return None
         if wanted.batch:

@@ -200,8 +200,9 @@ def worded(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def elements(text: str, hides: Hides) -> Iterator[Hidden]:
-    """The content of XML elements whose name, or whose attribute `name`, is that of a secret. The content ends at the
-    end tag, or at the next tag if there is no end tag. `<name>password</name>` hides the value element beside it."""
+    """The content of XML elements whose name, or whose attribute `name`, is the name of a secret. The content ends at
+    the end tag, or at the next tag if there is no end tag. `<name>password</name>` hides the value element beside
+    it."""
     tags = list(_TAG.finditer(text)) if "<" in text else []
     last_ends = {tag["name"].lower(): number for number, tag in enumerate(tags) if tag["end"]}
     number, is_named = 0, False

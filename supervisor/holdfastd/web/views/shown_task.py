@@ -370,7 +370,7 @@ class _Phase:
 
 
 def picture(task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int) -> Picture:
-    """The picture of a task. `timeline`: that of the `why` document; its steps and messages become marks."""
+    """The picture of a task. `timeline`: the timeline of the `why` document; its steps and messages become marks."""
     end = max(task.finished_ms or now_ms, *(entry["at_ms"] for entry in timeline), task.created_ms + 1)
     scale = WIDTH / (end - task.created_ms)
     phases = list(_phases(task, end))

@@ -405,7 +405,8 @@ def _parted(line: str) -> tuple[str, dict[str, str], str]:
     parameters, name = dict(pairs), match[1].upper()
     if len(parameters) < len(pairs) or parameters.keys() - {"TZID", "VALUE"} or (name == "RRULE" and parameters):
         raise InvalidScheduleError(
-            f"rule line {line[:200]!r}: a line of dates may have one TZID and one VALUE parameter, an RRULE has none"
+            f"rule line {line[:200]!r}: a line with dates may have one TZID and one VALUE parameter, an RRULE line has "
+            "none"
         )
     if parameters.get("VALUE", "DATE").upper() not in ("DATE", "DATE-TIME"):
         raise InvalidScheduleError(
@@ -434,8 +435,8 @@ def _with(rule: RecurrenceRule, name: str, parameters: dict[str, str], value: st
             times, days = _parted_dates(value)
             if days and timezone != rule.timezone:
                 raise InvalidScheduleError(
-                    f"rule date {days[0]!r} of EXDATE is a day of the rule's time zone, {rule.timezone}: "
-                    f"leave TZID={timezone[:80]} out, or write times"
+                    f"rule date {days[0]!r} of EXDATE has no time, so it means a day of the rule's time zone, "
+                    f"{rule.timezone}: leave TZID={timezone[:80]} out, or give a time"
                 )
             return replace(
                 rule,

@@ -1,7 +1,8 @@
 """One process of a command, from its start until it and its descendants are gone.
 
-The process leads a session of its own. After its end it is reaped only when its group has been killed, so that no other
-group gets its number meanwhile. Processes that escaped into other sessions are found by the marks in their environment.
+The process leads a session of its own. After its end it is reaped only when its group has been killed. Before that, the
+kernel gives its number to no other group. Processes that escaped into other sessions are found by the marks in their
+environment.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ async def examine(database: Database) -> DatabaseInfo:
 
 
 class LedgerServer(LedgerPart, RedisServer):
-    """The checks of Redis, then those of PostgreSQL."""
+    """Checks Redis first, then PostgreSQL."""
 
     async def ping(self) -> None:
         await super().ping()

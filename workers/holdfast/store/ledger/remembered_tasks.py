@@ -127,8 +127,9 @@ class LedgerTasks(LedgerPart, RedisTasks):
             return max(forgotten, await tasks.remove_ended(sql, self._keys.queue, *await self._gone(sql, task_ids)))
 
     async def _gone(self, sql: Any, task_ids: Sequence[str]) -> tuple[list[str], int, int]:
-        """Those of these tasks that Redis does not have, the number of the epoch, and the moment of Redis's last event.
-        This event is noted, because a Redis without it was set back. Requests for the missing tasks count as done."""
+        """The tasks in this list that Redis does not have, the number of the epoch, and the moment of Redis's last
+        event. This event is noted, because a Redis without it was set back. Requests for the missing tasks count as
+        done."""
         queue, gone, left = followed(await queues.hold(sql, self._keys.queue)), list[str](), list(task_ids)
         while left:
             found = await self.redis_ledger.read(queue.epoch, queue.seen, left)
@@ -202,7 +203,7 @@ async def ended(
     of tasks searched."""
     place = _CURSOR.fullmatch(cursor)
     if place is None:
-        raise InvalidTaskError(f"cursor {cursor!r}: the cursor of the page before is expected, or none to begin")
+        raise InvalidTaskError(f"cursor {cursor!r}: give the cursor of the previous page, or none for the first page")
     before = (int(place["at"]), place["id"]) if place["at"] else _NEWEST
     ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit, wanted.error)
     found = {dump.task_id: dump for dump in await tasks.these(sql, queue, [each for each, _ in ids])}

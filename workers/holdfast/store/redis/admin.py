@@ -44,8 +44,8 @@ class RedisAdmin(RedisPart):
         return [await self._worker(incarnation, now - int(float(beat))) for incarnation, beat in beats.items()]
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
-        """The records of those of these incarnations that the store still knows: living workers, and workers that died
-        within a day."""
+        """The records of these incarnations, as far as the store still has them: it keeps a dead worker's record for a
+        day."""
         now = int((await self._command("TIME"))[0]) * 1000
         records: dict[str, WorkerRecord] = {}
         for name in names:

@@ -20,8 +20,8 @@ class RedisBatches(RedisPart):
         return batch_record(batch_id, answer) if answer else None
 
     async def batches(self, limit: int, cursor: str = "", beginning: str = "") -> BatchPage:
-        """A page of batches, the latest first: those of the next `limit` batches whose ids begin with `beginning`.
-        While batches come and go, a page may repeat or miss one."""
+        """A page of batches, the latest first. It looks at the next `limit` batches, and has those whose ids begin with
+        `beginning`. While batches come and go, a page may repeat or miss one."""
         start, found, unreadable = read_position(cursor), list[BatchRecord](), list[str]()
         total, ids = await self._run("batch_list", start, limit, beginning)
         for batch_id in (each.decode(errors="backslashreplace") for each in ids):

@@ -230,7 +230,7 @@ def read_position(cursor: str) -> int:
 
 
 def _strange(cursor: str) -> InvalidTaskError:
-    return InvalidTaskError(f"cursor {shown(cursor)}: the cursor of the page before is expected, or none to begin")
+    return InvalidTaskError(f"cursor {shown(cursor)}: give the cursor of the previous page, or none for the first page")
 
 
 def page(answer: list[Any], width: int = WIDTH) -> Page:

@@ -283,5 +283,5 @@ class RedisInspect(RedisPart):
         return await Examination(self.connection, lanes).facts(watch)
 
     async def examine_again(self, lanes: Sequence[str], earlier: store_info.StoreInfo) -> store_info.StoreInfo:
-        """The same from a handful of commands: parts that change slowly are those of an earlier one."""
+        """Examine again with a handful of commands. Parts that change slowly are taken from an earlier examination."""
         return await Examination(self.connection, lanes).since(earlier)

@@ -28,7 +28,7 @@ class FailoverPool(SentinelConnectionPool, BlockingConnectionPool):
 
 def following_pool(locator: ServerLocator, name: str, options: Mapping[str, Any], *, tls: bool) -> Any:
     """A pool whose connections go to the server that the locator finds. `name`: the master or the queue to locate;
-    `options`: those of the pool and its connections."""
+    `options`: the options of the pool and of its connections."""
     kind = SentinelManagedSSLConnection if tls else SentinelManagedConnection
     pool: Any = FailoverPool  # the library types no option
     return pool(name, locator, connection_class=kind, **options)

@@ -219,7 +219,7 @@ class Keys:
         return self["worker"] + incarnation + KEY_NAMES["of_inbox"]
 
     def conversations(self, owner: str | None) -> str:
-        """The index of all conversations, or of those of one owner."""
+        """The key of the index of all conversations, or of one owner's conversations."""
         return self["conversations"] if owner is None else self["owned"] + owner
 
     def packed_rollup(self, length_ms: int, window: int) -> str:
@@ -229,7 +229,8 @@ class Keys:
 
     @property
     def types(self) -> dict[str, str]:
-        """The type of each key that a namespace has exactly once; keys of lanes, tasks and workers are left out."""
+        """The keys that a namespace has exactly once, each with the type that it must have. Keys of lanes, tasks and
+        workers are left out."""
         return {self.queue: "list"} | {self[name]: kind for name, kind in _TYPES.items()}
 
     def types_of(self, task_id: str) -> dict[str, str]:

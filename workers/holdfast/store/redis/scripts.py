@@ -45,7 +45,7 @@ class Script:
 
 @cache
 def _files(*, shared: bool) -> Mapping[str, Traversable]:
-    """The files of the shared parts, or those of the operations, by name. No two files have the same name."""
+    """The files of the shared parts, or the files of the operations, by name. No two files have the same name."""
     folders = [folder for folder in files("holdfast.store").joinpath("lua").iterdir() if folder.is_dir()]
     entries = (entry for folder in folders if (folder.name == "shared") == shared for entry in folder.iterdir())
     return {entry.name.removesuffix(".lua"): entry for entry in entries if entry.name.endswith(".lua")}

@@ -108,9 +108,9 @@ class RedisSteward(RedisPart):
         return entry
 
     async def ring(self, *lanes: str) -> tuple[int, int]:
-        """Ring the bells of those of these lanes that hold entries. Answers the number of entries, and the number of
-        lanes with entries whose bell was not rung. A bell is not rung if no worker has heard the last one yet, or if
-        the lane may start no task now."""
+        """Ring the bells of the given lanes that hold entries. Answers the number of entries, and the number of lanes
+        with entries whose bell was not rung. A bell is not rung if no worker has heard the last one yet, or if the lane
+        may start no task now."""
         waiting, unrung = await self._run("ring", *map(self._keys.name, lanes))
         return waiting, unrung
 

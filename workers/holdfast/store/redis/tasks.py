@@ -155,11 +155,11 @@ class RedisTasks(RedisPart):
         return Page(tasks, str(start + limit) if len(ids) == limit else "", unreadable)
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
-        """Delete those of these tasks that are dead letters; returns their number."""
+        """Delete the dead letters in this list of tasks; returns their number."""
         return int(await self._run_whole("purge_dead", *task_ids))
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
-        """Delete those of these tasks that have ended, with all their data; returns their number."""
+        """Delete the tasks in this list that have ended, with all their data; returns their number."""
         return int(await self._run_whole("forget_tasks", *task_ids))
 
     async def trim(self, keep_ms: int, limit: int) -> int:

@@ -68,12 +68,13 @@ async def remove(sql: Any, queue: str, task_ids: Sequence[str], seen_ms: int) ->
 
 
 async def remove_ended(sql: Any, queue: str, task_ids: Sequence[str], epoch: int, seen_ms: int) -> int:
-    """Remove those of these tasks that have ended; returns their number. `epoch`: the number of the ledger's epoch."""
+    """Remove the tasks in this list that have ended; returns their number. `epoch`: the number of the ledger's
+    epoch."""
     return len(await sql.fetch(_REMOVE_ENDED, queue, list(task_ids), epoch, seen_ms))
 
 
 async def remove_dead(sql: Any, queue: str, task_ids: Sequence[str], epoch: int, seen_ms: int) -> int:
-    """Remove those of these tasks that are dead letters; returns their number."""
+    """Remove the dead letters in this list of tasks; returns their number."""
     return len(await sql.fetch(_REMOVE_DEAD, queue, list(task_ids), epoch, seen_ms))
 
 
@@ -244,7 +245,7 @@ async def beginning(sql: Any, queue: str, prefix: str, limit: int) -> list[str]:
 
 
 async def known(sql: Any, queue: str, task_ids: Sequence[str]) -> set[str]:
-    """Those of these tasks that the ledger has."""
+    """The tasks in this list that the ledger has."""
     query = """SELECT n.task_id FROM unnest($2::text[]) AS n (task_id)
 WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.task_id OFFSET 0)"""  # as above
     return {row["task_id"] for row in await sql.fetch(query, queue, list(task_ids))}
@@ -256,7 +257,7 @@ def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[
 
 
 def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
-    """Those of these tasks that have ended, in pages."""
+    """The tasks in this list that have ended, in pages."""
     return _pages(sql, _ENDED_OF, queue, task_ids)
 
 
