@@ -11,7 +11,7 @@ from holdfastd.web.views.menu_and_strip import ENTRIES
 from tests.browser.conftest import AXE, opened
 
 PATHS = [entry.path for entry in ENTRIES]
-MORE = ["/task?id=task-02", "/schedule?id=nightly", "/login"]
+MORE = ["/task?id=task-02", "/schedule?id=nightly", "/login", "/checks"]
 WIDEST = """Array.from(document.querySelectorAll("main *, header *"))
     .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth)
     .slice(-5).map(each => each.outerHTML.slice(0, 120))"""

@@ -67,7 +67,7 @@
         key.textContent = value === null || value === undefined ? names[index] : `${names[index]} ${value.toPrecision(3)} ${chart.unit}`;
         figure.querySelector("figcaption .at").textContent = plot.cursor.idx === null ? "" : zoned.format(chart.data[0][plot.cursor.idx] * 1000);
       });
-      const plot = new uPlot({ width: figure.clientWidth, height: 170, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70 }, { ...axis, size: 44, font: FONT }], hooks: { setCursor: [told] } }, chart.data, figure);
+      const plot = new uPlot({ width: figure.clientWidth, height: 170, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70, size: 28 }, { ...axis, size: 44, font: FONT }], hooks: { setCursor: [told] } }, chart.data, figure);
       if (chart.tasks) plot.over.addEventListener("click", () => {
         const at = plot.cursor.idx;
         if (at === null) return;
