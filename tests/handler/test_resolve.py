@@ -109,6 +109,11 @@ def test_an_attribute_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "app:x is int, not a function" in str(refused("app:x", tmp_path))
 
 
+def test_a_module_without_that_attribute_is_named_with_its_registry(tmp_path: Path) -> None:
+    write(tmp_path, "agent.py", "from holdfast import Handlers\njobs = Handlers()")
+    assert str(refused("agent:handle", tmp_path)).endswith("agent.py, but it has no handle: name agent:jobs")
+
+
 @pytest.mark.parametrize(
     ("lines", "message", "shown"),
     [

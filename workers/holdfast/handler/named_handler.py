@@ -152,7 +152,14 @@ def _attribute(module: object, path: str, target: str) -> object:
         except AttributeError:
             file = getattr(module, "__file__", None)  # the import may have found another module of this name
             where = f" from {file}" if file else ""
-            raise HandlerError(f"{target}: the module was imported{where}, but it has no {name}") from None
+            missing = f"{target}: the module was imported{where}, but it has no {name}"
+            raise HandlerError(missing + _advice(module, target)) from None
         except BaseException as error:  # border to the user's code
             raise HandlerError(f"{target}: {name} failed: {summary(error)}", user_traceback(error)) from error
     return target_value
+
+
+def _advice(module: object, target: str) -> str:
+    """The words that name the first registry of the module; empty if it has none."""
+    names = (name for name, value in getattr(module, "__dict__", {}).items() if isinstance(value, Handlers))
+    return next((f": name {target.partition(':')[0]}:{name}" for name in names), "")
