@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from holdfast.core.delivery import Delivery, EmittedBatch, Settle, Settlement
+from holdfast.core.delivery import Delivery, EmittedBatch, Holding, Settle, Settlement
 from holdfast.core.worker_records import Introduction
 from holdfast.store import open_store
 from holdfast_config import RedisSettings
@@ -62,6 +62,18 @@ async def worker(cli: Cli) -> AsyncIterator[Worker]:
         made = Worker(store, queue)
         await made.take()
         yield made
+
+
+async def test_progress_is_shown_and_kept(cli: Cli, worker: Worker) -> None:
+    assert worker.delivery
+    await worker.store.show_progress([Holding("t", worker.delivery.claim, "3/4 rows")])
+    await worker.emit("word")
+    await worker.settle()
+    shown = await told(cli)
+    assert (shown.out, shown.err) == ("word\n", "supervisor: progress: 3/4 rows\n")
+    assert {"progress": {"done": 3, "total": 4, "text": "rows"}} in (await told(cli, "--json")).lines
+    document = (await anyio.to_thread.run_sync(lambda: cli("tasks", "show", "t", "--json"))).document
+    assert (document["progress"], document["bar"]) == ("3/4 rows", {"done": 3, "total": 4, "text": "rows"})
 
 
 async def told(cli: Cli, *arguments: str) -> Answer:

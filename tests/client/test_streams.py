@@ -16,6 +16,7 @@ from holdfast import Handlers, Retry, Task, create_broker
 from holdfast.app import Broker
 from holdfast.client.manager import TaskManager
 from holdfast.core.delivery import LONGEST_PART, EmittedPart
+from holdfast.core.progress import Progress
 from holdfast.core.task_states import State
 from holdfast.errors import UnknownTaskError, WouldBlockError
 from holdfast.handler.returned_value import NotJsonError
@@ -51,6 +52,24 @@ async def talk_at_once(task: Task, words: int) -> str:
     for number in range(words):
         await task.emit({"word": number})
     return "said"
+
+
+@handlers.register("work")
+async def work(task: Task, rows: int) -> str:
+    """Shows its progress, and the next one only when the test has it."""
+    for number in range(rows):
+        task.progress(number + 1, rows, "rows")
+        if number < rows - 1:
+            await go_on(task)
+            del may_go[task.id]
+    return "done"
+
+
+@handlers.register("work in a thread")
+def work_in_a_thread(task: Task, rows: int) -> str:
+    for number in range(rows):
+        task.progress(number + 1, rows)
+    return "done"
 
 
 @handlers.register("talk in a thread")
@@ -265,3 +284,35 @@ async def test_readers_without_async(redis_settings: RedisSettings) -> None:
             return [part.value for part in talk_in_a_thread.submit_sync(5).stream()]
 
         assert await anyio.to_thread.run_sync(read_by_handle) == [*range(5)]
+
+
+async def test_progress_is_shown_while_the_handler_runs_and_kept_after_its_end(broker: Broker) -> None:
+    sent = await work.submit(3)
+    seen = list[Progress]()
+    with anyio.fail_after(WITHIN):
+        async for progress in sent.progress():
+            seen.append(progress)
+            if progress.done != 3:
+                assert (await sent.record()).state is State.WORKING
+                may_go[sent.task_id].set()
+    assert seen == [Progress(1, 3, "rows"), Progress(2, 3, "rows"), Progress(3, 3, "rows")]
+    record = await sent.record()
+    assert (record.state, record.progress, record.bar) == (State.COMPLETED, "3/3 rows", Progress(3, 3, "rows"))
+    assert [each async for each in sent.progress()] == [Progress(3, 3, "rows")]
+
+
+async def test_who_waits_may_watch_the_progress(broker: Broker) -> None:
+    sent = await work.submit(2)
+    seen = list[Progress]()
+
+    def show(progress: Progress) -> None:
+        seen.append(progress)
+        may_go.setdefault(sent.task_id, anyio.Event()).set()
+
+    record = await broker.manager.wait(sent.task_id, WITHIN, on_progress=show)
+    assert (record.state, seen[-1]) == (State.COMPLETED, Progress(2, 2, "rows"))
+
+
+async def test_the_last_of_thousands_of_calls_in_a_thread_is_kept(broker: Broker) -> None:
+    sent = await work_in_a_thread.submit(5000)
+    assert (await sent.wait(WITHIN)).progress == "5000/5000"

@@ -80,7 +80,13 @@ def test_a_checkpoint_that_cannot_be_kept_is_refused(data: object) -> None:
 
 @pytest.mark.parametrize(
     ("steps", "shown"),
-    [((3, 10), "3/10"), ((3,), "3"), ((0.5, 1.0), "0.5/1.0"), ((0, 0), "0/0"), ((10**90,), "1" + "0" * 63)],
+    [
+        ((3, 10), "3/10"),
+        ((3,), "3"),
+        ((0.5, 1.0), "0.5/1"),
+        ((3, 10, "rows"), "3/10 rows"),
+        ((10**90,), str(10**15)),
+    ],
 )
 def test_progress_is_one_short_text(steps: tuple[Any, ...], shown: str) -> None:
     task = Task(delivery_of())

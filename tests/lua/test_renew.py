@@ -78,6 +78,39 @@ async def test_progress_and_checkpoint_are_kept_for_the_owner_only(space: Namesp
     await space.check()
 
 
+async def test_progress_is_shown_for_the_latest_claim_of_a_running_task_only(space: Namespace) -> None:
+    await space.register("a")
+    await space.submit("t1", "t2")
+    one, two = await space.take("a", 2)
+    shown = [Holding("t1", one.claim, "1/2"), Holding("t2", "1:b:1", "9/9"), Holding("gone", "1:b:1", "9/9")]
+    assert await space.store.show_progress(shown) == 1
+    assert await space.store.show_progress(shown) == 0
+    assert [(await space.task(each)).progress for each in ("t1", "t2")] == ["1/2", ""]
+    for delivery in (one, two):
+        await space.settle("a", delivery, Settle.COMPLETED)
+    assert await space.store.show_progress([Holding("t1", one.claim, "2/2")]) == 0
+    assert (await space.task("t1")).progress == "1/2"
+    await space.check()
+
+
+KEPT = {Settle.COMPLETED: "2/2", Settle.FAILED: "2/2", Settle.EXHAUSTED: "2/2", Settle.INPUT_REQUIRED: "2/2"}
+KEPT |= {Settle.RETRY: "", Settle.RELEASE: ""}
+
+
+async def test_the_last_progress_is_kept_until_the_next_run(space: Namespace) -> None:
+    await space.register("a")
+    for kind, kept in KEPT.items():
+        await space.submit(f"{kind}-sent", f"{kind}-late")
+        for delivery in await space.take("a", 2):
+            await space.store.show_progress([Holding(delivery.task_id, delivery.claim, "1/2")])
+            last = "2/2" if delivery.task_id.endswith("late") else ""
+            assert await space.settle("a", delivery, kind, result=b"null", progress=last) == "OK"
+            expected = kept if last else kept and "1/2"
+            assert (await space.task(delivery.task_id)).progress == expected
+            await space.store.cancel(delivery.task_id, "over")
+    await space.check()
+
+
 async def test_the_dead_and_the_unknown_are_told(space: Namespace) -> None:
     await space.register("a")
     await space.crash("a")

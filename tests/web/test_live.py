@@ -14,6 +14,8 @@ import pytest
 import redis.asyncio
 
 from holdfast import Handlers, TaskSpec, create_broker
+from holdfast.core.delivery import Holding
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.web_users import Role, User
@@ -133,6 +135,20 @@ async def test_a_page_is_told_that_something_has_changed_not_each_thing(redis_se
         await here.manager.run_task("hello", task_id="b")
         assert await of_task.named("changed") == {}
         assert here.app.state.feed.reads < 10
+
+
+async def test_the_page_of_a_task_is_told_its_progress(redis_settings: RedisSettings) -> None:
+    async with served(redis_settings) as here:
+        store = here.store
+        await here.manager.run_task("hello", task_id="b")
+        await store.register(Introduction("w", "host", "boot", 1, 0))
+        (delivery,) = (await store.pull("w", 1, 1, [redis_settings.queue], [])).deliveries
+        async with here.stream("/events/changes?task=b") as of_task:
+            await store.show_progress([Holding("b", delivery.claim, "1/4 rows")])
+            told = {"done": 1, "total": 4, "text": "rows", "line": "1/4 rows"}
+            assert await of_task.named("progress") == told
+            await store.show_progress([Holding("b", delivery.claim, "2/4 rows")])
+            assert (await of_task.named("progress"))["done"] == 2
 
 
 async def test_without_a_listener_nothing_is_read(redis_settings: RedisSettings) -> None:

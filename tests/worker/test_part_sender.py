@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import msgspec
 import pytest
 from msgspec import structs
+from structlog.testing import capture_logs
 
-from holdfast.core.delivery import EmittedBatch, EmitVerdict
+from holdfast.core.delivery import EmittedBatch, EmitVerdict, Holding
 from holdfast.core.pull_protocol import Exchange
 from holdfast.errors import StoreFullError, StoreUnavailableError
+from holdfast.handler.run_notes import PartLog
 from holdfast.worker import beside_store
 from holdfast.worker.beside_store import UNSENT_BYTES, UNSENT_PARTS, PartSender
 from holdfast.worker.context import StoreRetries
@@ -36,6 +40,15 @@ class SlowStore:
     asked: anyio.Event = field(default_factory=anyio.Event)
     let_go: anyio.Event = field(default_factory=anyio.Event)
     kept: list[EmittedBatch] = field(default_factory=list[EmittedBatch])
+    shown: list[list[tuple[str, str]]] = field(default_factory=list[list[tuple[str, str]]])
+
+    async def show_progress(self, shown: list[Holding]) -> int:
+        self.shown.append([(each.task_id, each.progress) for each in shown])
+        self.asked.set()
+        if self.error:
+            raise self.error
+        await self.let_go.wait()
+        return len(shown)
 
     async def emit(self, batches: list[EmittedBatch]) -> list[EmitVerdict]:
         self.calls += 1
@@ -62,6 +75,7 @@ class Stage:
     async def __aenter__(self) -> Stage:
         await self._group.__aenter__()
         self._group.start_soon(self.parts.serve)
+        self._group.start_soon(self.parts.progress.serve)
         await anyio.wait_all_tasks_blocked()
         return self
 
@@ -207,3 +221,74 @@ async def test_parts_of_a_task_that_was_given_to_its_worker_anew_go_under_its_ne
         await parts.emit(b"2")
         await parts.end()
     assert [(one.claim, one.number) for one in stage.store.kept] == [("1:i:1", 1), ("1:i:9", 1)]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await anyio.lowlevel.checkpoint()
+
+
+def shows(parts: PartLog, numbers: range) -> None:
+    for number in numbers:
+        parts.show(str(number), "")
+
+
+async def test_the_latest_progress_of_all_tasks_goes_in_one_command() -> None:
+    async with Stage(SlowStore()) as stage:
+        one, two = (stage.parts.of(delivery_of(task_id=task_id, claim=task_id)) for task_id in ("one", "two"))
+        with anyio.fail_after(WITHIN):
+            one.show("0", "")
+            await stage.store.asked.wait()
+            for each in (one, two):
+                await anyio.to_thread.run_sync(shows, each, range(1, 1001))
+            stage.store.let_go.set()
+            await until(lambda: not (len(stage.store.shown) < 2 or two.unsent_progress))
+    assert [sorted(each) for each in stage.store.shown] == [[("one", "0")], [("one", "1000"), ("two", "1000")]]
+
+
+async def test_a_thousand_calls_a_second_are_a_command_each_tenth() -> None:
+    async with Stage(SlowStore()) as stage:
+        stage.store.let_go.set()
+        parts, began = stage.parts.of(delivery_of()), anyio.current_time()
+        for number in range(500):
+            parts.show(str(number), "")
+            await anyio.sleep(0.001)
+        took = anyio.current_time() - began
+    assert 1 < len(stage.store.shown) <= took / 0.1 + 1
+
+
+async def test_progress_that_was_not_confirmed_goes_with_the_end_of_the_task() -> None:
+    async with Stage(SlowStore()) as stage:
+        with anyio.fail_after(WITHIN):
+            parts = stage.parts.of(delivery_of())
+            assert parts.unsent_progress == ""
+            parts.show("1/2", "")
+            await stage.store.asked.wait()
+            assert parts.unsent_progress == "1/2"
+            stage.store.let_go.set()
+            await until(lambda: not (parts.unsent_progress))
+            parts.show("2/2", "")
+            await parts.end()
+            assert parts.unsent_progress == "2/2"
+
+
+async def test_a_store_that_is_away_costs_no_progress_but_the_late_one() -> None:
+    async with Stage(SlowStore(error=StoreUnavailableError("away"))) as stage:
+        with anyio.fail_after(WITHIN):
+            parts = stage.parts.of(delivery_of())
+            parts.show("1/2", "")
+            await stage.store.asked.wait()
+            stage.store.error = None
+            stage.store.let_go.set()
+            parts.show("2/2", "")
+            await until(lambda: not (parts.unsent_progress))
+    assert stage.store.shown[-1] == [("t-1", "2/2")]
+
+
+async def test_progress_that_is_bounded_is_told_once() -> None:
+    async with Stage(SlowStore()) as stage:
+        parts = stage.parts.of(delivery_of())
+        with capture_logs() as logs:
+            parts.show("1", "total is 0: it is left out")
+            parts.show("2", "total is 0: it is left out")
+    assert [(each["task"], each["reason"]) for each in logs] == [("t-1", "total is 0: it is left out")]

@@ -186,6 +186,7 @@ class TaskManager(WithoutAsync[asynchronous.TaskManager]):
     wait = awaited(asynchronous.TaskManager.wait)
     wait_all = iterated(asynchronous.TaskManager.wait_all)
     stream = iterated(asynchronous.TaskManager.stream)
+    progress = iterated(asynchronous.TaskManager.progress)
     queue_length = awaited(asynchronous.TaskManager.queue_length)
     pause_queue = awaited(asynchronous.TaskManager.pause_queue)
     resume_queue = awaited(asynchronous.TaskManager.resume_queue)

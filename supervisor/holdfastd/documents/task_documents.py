@@ -11,15 +11,25 @@ from holdfast.core.batches import BatchRecord, BatchState
 from holdfast.core.bulk_changes import BulkChange, BulkState, BulkVerb
 from holdfast.core.counts import Counts
 from holdfast.core.outcomes import read_result
+from holdfast.core.progress import Progress
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import is_asleep, read_trail
 from holdfastd.documents.printed_times import Moment, document_of, moment
 
 
+class BarDocument(TypedDict):
+    """The progress that a handler has shown: `done` of `total` (null: not given), and a text."""
+
+    done: float | None
+    total: float | None
+    text: str
+
+
 class ListedTask(TypedDict):
-    """A task without payloads. `error_kind`: the id of the kind of error of its last failed run. `created`, `due`,
-    `finished`, `expires`: ISO 8601, in UTC."""
+    """A task without payloads. `progress`: the last progress in one line; `bar`: the same as numbers and a text.
+    `error_kind`: the id of the kind of error of its last failed run. `created`, `due`, `finished`, `expires`: ISO 8601,
+    in UTC."""
 
     task_id: str
     state: State
@@ -36,6 +46,7 @@ class ListedTask(TypedDict):
     claim: str
     solo: bool
     progress: str
+    bar: BarDocument | None
     reason: str
     dead: bool
     pending: int
@@ -112,11 +123,16 @@ def task_counts(counts: Counts) -> TaskCounts:
     return cast("TaskCounts", found | {"dead letters": counts.dead})
 
 
+def bar_of(progress: Progress | None) -> BarDocument | None:
+    return None if progress is None else {"done": progress.done, "total": progress.total, "text": progress.text}
+
+
 def listed(task: TaskRecord) -> ListedTask:
     """A task without payloads."""
     return document_of(
         ListedTask,
         task,
+        bar=bar_of(task.bar),
         waits_for=list(task.waits_for),
         created=moment(task.created_ms),
         due=moment(task.due_ms),

@@ -15,6 +15,7 @@ from holdfast.client.manager_in_scope import call_sync, current_manager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.delivery import EmittedPart
 from holdfast.core.plain_json import shown
+from holdfast.core.progress import Progress
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.errors import InvalidTaskError
@@ -272,6 +273,10 @@ class TaskHandle(Generic[R_co]):
         """The parts that the task emits, as they come, until it has ended or asks for input: see TaskManager.stream."""
         return self.manager.stream(self.task_id, after=after)
 
+    def progress(self) -> AsyncGenerator[Progress]:
+        """The progress that the handler shows, until the task has ended or asks for input: see TaskManager.progress."""
+        return self.manager.progress(self.task_id)
+
     async def record(self) -> TaskRecord[R_co | None]:
         """The task as it is now; raises UnknownTaskError."""
         return replace(await self.manager.get_task(self.task_id), read=self.read)
@@ -305,12 +310,11 @@ class SyncTaskHandle(Generic[R_co]):
 
     def stream(self, *, after: int = 0) -> Iterator[EmittedPart]:
         """The parts that the task emits, as they come, until it has ended or asks for input: see TaskManager.stream."""
-        parts = call_sync(self._handle).stream(after=after)
-        try:
-            while (part := call_sync(anext, parts, None)) is not None:
-                yield part
-        finally:
-            call_sync(parts.aclose)
+        yield from _items(call_sync(self._handle).stream(after=after))
+
+    def progress(self) -> Iterator[Progress]:
+        """The progress that the handler shows, until the task has ended or asks for input: see TaskManager.progress."""
+        yield from _items(call_sync(self._handle).progress())
 
     def record(self) -> TaskRecord[R_co | None]:
         """The task as it is now; raises UnknownTaskError."""
@@ -329,3 +333,11 @@ class SyncTaskHandle(Generic[R_co]):
             return await method(await self._handle())
 
         return call_sync(call)
+
+
+def _items(items: AsyncGenerator[R]) -> Iterator[R]:
+    try:
+        while (item := call_sync(anext, items, None)) is not None:
+            yield item
+    finally:
+        call_sync(items.aclose)

@@ -26,6 +26,7 @@ from holdfast.client.arguments import (
 from holdfast.client.submit_retries import RepeatedCalls
 from holdfast.client.task_filter import TaskFilter, WantedTasks, listing_of
 from holdfast.core.delivery import EmittedPart, PartsPage
+from holdfast.core.progress import Progress
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import Page, TaskRecord, TextSearch, as_it_is
 from holdfast.core.worker_records import ServedState
@@ -120,6 +121,29 @@ async def parts(notices: Notices, read: Read, after: int, quiet: float = QUIET) 
             await read(position)  # the subscription broke; this retries until the store is back, or gives up
 
 
+# Follow the progress of a task in the same way, until the task ends.
+
+
+async def progress_of(
+    notices: Notices, get: Callable[[], Awaitable[TaskRecord]], quiet: float = QUIET
+) -> AsyncGenerator[Progress]:
+    """Yield the progress of a task whenever it has changed, until the task has ended or asks for input. `get()` retries
+    while the store is away, and raises for an unknown task."""
+    shown = ""
+    while True:
+        try:
+            async with subscription(notices()) as told:
+                while await next_notice(told, quiet) is not None:
+                    record = await get()
+                    if record.bar is not None and record.progress != shown:
+                        shown = record.progress
+                        yield record.bar
+                    if record.state in SETTLED:
+                        return
+        except StoreUnavailableError:
+            await get()  # the subscription broke; this retries until the store is back, or gives up
+
+
 STEP = 100  # tasks: for each 100 tasks asked for, a page may take one more call of the store
 NOT_COMPLETED = TERMINAL - {State.COMPLETED}
 
@@ -207,8 +231,16 @@ class TaskQueries(RepeatedCalls):
         counts = await self._call(self._store.counts)
         return sum(counts.states.get(state, 0) for state in wanted)
 
-    async def wait(self, task_id: str, timeout: float | None = None, *, raise_failed: bool = False) -> TaskRecord:
-        """Wait until the task has ended or asks for input; returns its record. Raises TimeoutError after `timeout`
+    async def wait(
+        self,
+        task_id: str,
+        timeout: float | None = None,
+        *,
+        raise_failed: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> TaskRecord:
+        """Wait until the task has ended or asks for input; returns its record. `on_progress` is called whenever the
+        handler has shown progress (`task.progress`), at most ten times a second. Raises TimeoutError after `timeout`
         seconds. With `raise_failed`, raises TaskFailed if the task has failed, was rejected or was canceled. The error
         is a TaskRefused if the task was accepted while Redis was away and Redis refused it later."""
         if timeout is not None:
@@ -216,6 +248,10 @@ class TaskQueries(RepeatedCalls):
         check_flag("raise_failed", raise_failed)
         settled = self.wait_all([task_id])
         with anyio.move_on_after(timeout):
+            if on_progress is not None:
+                async with aclosing(self.progress(task_id)) as shown:
+                    async for progress in shown:
+                        on_progress(progress)
             async with aclosing(settled):
                 record = await anext(settled)
             if raise_failed and record.state in NOT_COMPLETED:
@@ -236,6 +272,13 @@ class TaskQueries(RepeatedCalls):
         """
         read = partial(self._parts, check_id(task_id))
         return parts(partial(self._store.emitted, task_id), read, check_position(after))
+
+    def progress(self, task_id: str) -> AsyncGenerator[Progress]:
+        """Yield the progress that the task's handler shows (`task.progress`), first the present one, until the task has
+        ended or asks for input. Of progress that comes faster than ten times a second, only the latest is yielded.
+        Raises UnknownTaskError, InvalidTaskError, StoreUnavailableError."""
+        get = partial(self.record, check_id(task_id), payloads=False)
+        return progress_of(partial(self._store.emitted, task_id), get)
 
     async def _parts(self, task_id: str, after: int) -> PartsPage:
         page = await self._call(self._store.emitted_parts, task_id, after)

@@ -76,7 +76,8 @@ class Settle(StrEnum):
 class Settlement(msgspec.Struct, frozen=True, gc=False):
     """The report of a delivery's end. `delay_ms`: the delay of a retry or a deferral; for a sleep, the moment of its
     end by the store's clock. `reason` is a short line for the trail. `error`: the text of the kind of error with which
-    the run failed (see core/error_kinds.py)."""
+    the run failed (see core/error_kinds.py). `progress`: the last progress of the run, if the store may not have it
+    yet."""
 
     task_id: str
     claim: str
@@ -86,6 +87,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     checkpoint: bytes | None = None
     error: str = ""
+    progress: str = ""
 
 
 class Verdict(StrEnum):

@@ -16,6 +16,7 @@ import msgspec
 from holdfast.core.messages import Part
 from holdfast.core.outcomes import Failure, Result, failure_in, read_result
 from holdfast.core.plain_json import UNREADABLE_JSON
+from holdfast.core.progress import Progress
 from holdfast.core.task_states import State
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class TaskRecord(Generic[V]):
     def error(self) -> Failure | None:
         """The exception or the reason with which the task failed or was rejected."""
         return failure_in(self.result)
+
+    @property
+    def bar(self) -> Progress | None:
+        """The last progress as numbers and text, for a bar; None if the handler has shown none."""
+        return Progress.read(self.progress) if self.progress else None
 
     @property
     def took_ms(self) -> int | None:

@@ -88,7 +88,7 @@ async def run_unbounded(
             reached(Point.HANDLER)
         value = await callee.function(**arguments)
         if type(value) not in FINISHED:
-            value = await finished(value, task.notes, threads)
+            value = await finished(value, task, threads)
         outcome = outcome_of(value, task.notes.max_bytes)
         return outcome if task.notes.ending is None else outcome_of_returned(outcome, task.notes)
     except asyncio.CancelledError as error:
@@ -136,7 +136,7 @@ async def _answer_inside(
 
 
 async def _answer(callee: HandlerFunction, arguments: dict[str, Any], task: Task, threads: Threads) -> Outcome:
-    return outcome_of(await call(callee, arguments, task.notes, threads), task.notes.max_bytes)
+    return outcome_of(await call(callee, arguments, task, threads), task.notes.max_bytes)
 
 
 async def _bounded(work: Work, task: Task, seconds: float | None) -> Outcome:
@@ -234,7 +234,7 @@ def outcome_of_returned(outcome: Outcome, notes: RunNotes) -> Outcome:
 FINISHED = frozenset({str, dict, list, int, float, bool, type(None)})
 
 
-async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes, threads: Threads) -> Any:
+async def call(callee: HandlerFunction, arguments: dict[str, Any], task: Task, threads: Threads) -> Any:
     """Call the handler; returns its value or raises its exception. Every value of a generator is progress, and its last
     value is the result."""
     reached(Point.HANDLER)
@@ -242,50 +242,50 @@ async def call(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNot
         case FunctionKind.COROUTINE:
             value = await callee.function(**arguments)
         case FunctionKind.ASYNC_GENERATOR:
-            value = await _last(callee.function(**arguments), notes)
+            value = await _last(callee.function(**arguments), task)
         case FunctionKind.SYNC:
-            run = functools.partial(call_sync, callee, arguments, notes)
-            value = await in_thread(run, notes, threads, in_main_thread=callee.options.in_main_thread)
-    return await finished(value, notes, threads)
+            run = functools.partial(call_sync, callee, arguments, task)
+            value = await in_thread(run, task.notes, threads, in_main_thread=callee.options.in_main_thread)
+    return await finished(value, task, threads)
 
 
-async def finished(value: Any, notes: RunNotes, threads: Threads) -> Any:
+async def finished(value: Any, task: Task, threads: Threads) -> Any:
     """The value that a handler returned. If this is an awaitable or a generator, run it and return its value."""
     while type(value) not in FINISHED:
         if inspect.isawaitable(value):
             value = await value
         elif inspect.isasyncgen(value):
-            value = await _last(cast("AsyncGenerator[Any, None]", value), notes)
+            value = await _last(cast("AsyncGenerator[Any, None]", value), task)
         elif inspect.isgenerator(value):
             rest = cast("Generator[Any, None, Any]", value)
-            value = await in_thread(functools.partial(_last_sync, rest, notes), notes, threads)
+            value = await in_thread(functools.partial(_last_sync, rest, task), task.notes, threads)
         else:
             break
     return value
 
 
-def call_sync(callee: HandlerFunction, arguments: dict[str, Any], notes: RunNotes) -> Any:
+def call_sync(callee: HandlerFunction, arguments: dict[str, Any], task: Task) -> Any:
     """Call a handler that is not async, in this thread; returns its last value."""
     value = callee.function(**arguments)
-    return _last_sync(cast("Generator[Any, None, Any]", value), notes) if inspect.isgenerator(value) else value
+    return _last_sync(cast("Generator[Any, None, Any]", value), task) if inspect.isgenerator(value) else value
 
 
-async def _last(values: AsyncGenerator[Any, None], notes: RunNotes) -> Any:
+async def _last(values: AsyncGenerator[Any, None], task: Task) -> Any:
     last = None
     async with aclosing(values):
         async for last in values:
-            notes.show(last)
+            task.show(last)
     return last
 
 
-def _last_sync(values: Generator[Any, None, Any], notes: RunNotes) -> Any:
+def _last_sync(values: Generator[Any, None, Any], task: Task) -> Any:
     """The value that a generator returns; if it returns none, the last value that it yielded. If the handler is
     cancelled, this stops between two values."""
     last = None
     try:
-        while not notes.cancelled:
+        while not task.notes.cancelled:
             last = next(values)
-            notes.show(last)
+            task.show(last)
     except StopIteration as end:
         return last if end.value is None else end.value
     values.close()
@@ -309,7 +309,7 @@ async def call_inside(callee: HandlerFunction, arguments: Arguments, task: Task,
     `arguments()` makes the handler's arguments for each call; its exception counts as the handler's."""
     surrounded = _Surrounded(callee, arguments, task)
     value = await surrounded.layer(0, threads)
-    return await finished(value, task.notes, threads)
+    return await finished(value, task, threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,7 @@ class _Surrounded:
         """Call the handler. Inside plain middleware, this runs in another asyncio task."""
         before, self.task.runner = self.task.runner, asyncio.current_task()
         try:
-            return await call(self.callee, self.arguments(), self.task.notes, threads)
+            return await call(self.callee, self.arguments(), self.task, threads)
         finally:
             self.task.runner = before
 
@@ -348,9 +348,8 @@ class _Surrounded:
         return around[index].function(self.task, inside if is_plain else partial(_on_loop, inside))
 
     def _handler_in_thread(self, threads: Threads) -> Any:
-        notes = self.task.notes
-        value = call_sync(self.callee, self.arguments(), notes)
-        return value if type(value) in FINISHED else _on_loop(partial(finished, value, notes, threads))
+        value = call_sync(self.callee, self.arguments(), self.task)
+        return value if type(value) in FINISHED else _on_loop(partial(finished, value, self.task, threads))
 
 
 def _on_loop(work: Callable[[], Awaitable[Any]]) -> Any:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import reprlib
 from collections.abc import Callable
 from typing import Any
 
 from holdfast.core.delivery import LONGEST_PART
 from holdfast.core.outcomes import Outcome
-from holdfast.core.settle import one_line
 from holdfast.errors import WouldBlockError
-from holdfast.handler.failures import bounded, outcome_of_error
+from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.returned_value import NotJsonError, to_json
 from holdfast.os.loop_threads import is_thread_of_loop
-
-PROGRESS_BYTES = 64
 
 
 class Exits:
@@ -69,11 +65,6 @@ class RunNotes:
         """Note that an asyncio task of the handler ended with SystemExit, and was garbage-collected unread."""
         self.ending = self.ended_by() or outcome_of_error(error)
 
-    def show(self, value: object) -> None:
-        """Show a value that a generator yields as progress: a text unchanged, any other value shortened."""
-        text = value[: 4 * PROGRESS_BYTES] if isinstance(value, str) else reprlib.repr(value)
-        self.progress = bounded(one_line(text), PROGRESS_BYTES)
-
     def keep_checkpoint(self, data: object) -> None:
         """Keep `data` as the checkpoint of this run. Raises NotJsonError."""
         encoded = to_json(data)
@@ -94,14 +85,22 @@ class RunNotes:
         self._stored = checkpoint
 
 
-# The parts of an answer that a handler emits while it runs.
+# The parts of an answer that a handler emits while it runs, and the progress that it shows.
 
 
 class PartLog:
-    """Sends the parts of one delivery to everybody who follows the task. This base class keeps and sends nothing. It is
-    for a handler that is called without a worker, for example in a test."""
+    """Sends the parts and the progress of one delivery to everybody who follows the task. This base class keeps and
+    sends nothing. It is for a handler that is called without a worker, for example in a test."""
 
     __slots__ = ()
+
+    def show(self, progress: str, remark: str) -> None:
+        """Send the progress, and log the remark once. Any thread may call this; it never waits."""
+
+    @property
+    def unsent_progress(self) -> str:
+        """The last progress, if the store may not have it yet; else an empty text."""
+        return ""
 
     async def emit(self, value: bytes) -> None:
         """Send one part, as JSON. After the end of the delivery the part is dropped."""

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from holdfast.core.batches import DeliveredBatch
 from holdfast.core.delivery import Delivery
 from holdfast.core.outcomes import ParentResult, value_of
+from holdfast.core.progress import line_of, line_of_value
 from holdfast.errors import ForkedProcessError
 from holdfast.handler.pauses import Pauses, milliseconds
 from holdfast.handler.run_notes import PartLog, RunNotes, part_to_json, require_handler_thread
@@ -310,9 +311,24 @@ class Task:
             self.parts = self.part_log(self._delivery) if self.part_log else PartLog()
         return self.parts
 
-    def progress(self, done: float, total: float | None = None) -> None:
-        """Show how far the handler is, as `done` or `done/total`."""
-        self.notes.show(f"{done}" if total is None else f"{done}/{total}")
+    def progress(self, done: float | None = None, total: float | None = None, text: str = "") -> None:
+        """Show how far the handler is: `done` of `total`, and a short text. A bar can be drawn of it.
+
+        The page of the task, the API, `wait` and the command line show it within a quarter of a second, and keep the
+        last progress after the task's end. A handler may call this thousands of times a second: the worker sends the
+        latest progress of all its tasks together, at most every 100 ms. This never raises. Numbers that make no sense
+        (NaN, negative, more than the total, a total of 0) are bounded or left out, a text is cut to what 64 bytes hold,
+        and the log says so once.
+        """
+        self._show(*line_of(done, total, text))
+
+    def show(self, value: object) -> None:
+        """Show a value that the handler, a generator, has yielded, as its progress."""
+        self._show(*line_of_value(value))
+
+    def _show(self, progress: str, remark: str) -> None:
+        self.notes.progress = progress
+        self._part_log().show(progress, remark)
 
 
 # Reads messages from the store that the delivery does not carry. All messages of the turn are read first, because they
@@ -381,3 +397,6 @@ class TaskOfCopy(Task):
     emit = emit_sync = _refusing("emit")
     checkpoint = _refusing("checkpoint")
     progress = _refusing("progress")
+
+    def show(self, value: object) -> None:
+        """A generator in a forked process yields for itself alone."""

@@ -8,7 +8,9 @@ the handler waits no longer: the oldest unsent parts are dropped, and readers se
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -16,9 +18,9 @@ from typing import TypeVar
 import anyio
 import structlog
 
-from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict
+from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict, Holding
 from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
-from holdfast.errors import StoreFullError
+from holdfast.errors import StoreError, StoreFullError
 from holdfast.handler.run_notes import PartLog
 from holdfast.handler.task_steps import StepLog
 from holdfast.worker.context import WorkerContext
@@ -48,6 +50,22 @@ class UnsentParts(PartLog):
     is_over: bool = False
     is_on_way: bool = False
     changed: anyio.Event = field(default_factory=anyio.Event)
+    progress: str = ""
+    kept_progress: str = ""  # the progress that the store has confirmed
+    is_remarked: bool = False
+
+    def show(self, progress: str, remark: str) -> None:
+        """Send the progress, together with that of other tasks."""
+        if remark and not self.is_remarked:
+            self.is_remarked = True
+            _log.warning("progress is not shown as the handler gave it", task=self.delivery.task_id, reason=remark)
+        if not self.is_over:
+            self.progress = progress
+            self.sender.progress.want(self)
+
+    @property
+    def unsent_progress(self) -> str:
+        return "" if self.progress == self.kept_progress else self.progress
 
     @property
     def is_full(self) -> bool:
@@ -121,8 +139,12 @@ class PartSender:
     context: WorkerContext
     wanted: anyio.Event = field(default_factory=anyio.Event)
     hurried: anyio.Event = field(default_factory=anyio.Event)
+    progress: ProgressSender = field(init=False)
     _open: list[UnsentParts] = field(default_factory=list[UnsentParts])
     _is_closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.progress = ProgressSender(self.context)
 
     @property
     def is_degraded(self) -> bool:
@@ -193,6 +215,57 @@ class PartSender:
         for unsent in self._open:
             unsent.lose()
             unsent.gone()
+
+
+# Sends the progress that handlers show: the latest of all tasks together, at most every 100 ms.
+#
+# The first progress after a pause is sent at once. Progress is no promise: what cannot be sent goes with the next
+# renewal of the lease, and the last progress of a run goes with its settlement.
+
+PROGRESS_INTERVAL = 0.1  # seconds between two sends
+
+
+@dataclass(slots=True)
+class ProgressSender:
+    """Sends the progress of one worker's tasks. `_unsent`: the runs with new progress. Handlers in threads add to it,
+    so it changes only by single calls of a dict."""
+
+    context: WorkerContext
+    _unsent: dict[UnsentParts, None] = field(default_factory=dict["UnsentParts", None])
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_woken: bool = False
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    def want(self, run: UnsentParts) -> None:
+        """Send the progress of this run soon. Any thread may call this."""
+        self._unsent[run] = None
+        if not self._is_woken and self._loop is not None:
+            self._is_woken = True
+            with suppress(RuntimeError):  # the loop has ended: nobody sends any more
+                self._loop.call_soon_threadsafe(self._wanted.set)
+
+    async def serve(self) -> None:
+        """Send the progress; never returns."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            self._is_woken = False  # before the runs are taken, so that no later one is missed
+            await self._send()
+            await asyncio.sleep(PROGRESS_INTERVAL)
+
+    async def _send(self) -> None:
+        taken = dict[UnsentParts, Holding]()
+        while self._unsent:
+            run, _ = self._unsent.popitem()
+            if not run.is_over:
+                claim = self.context.exchange.claim_of(run.delivery)
+                taken[run] = Holding(run.delivery.task_id, claim, run.progress)
+        if taken:
+            with suppress(StoreError):
+                await self.context.store.show_progress([*taken.values()])
+                for run, shown in taken.items():
+                    run.kept_progress = shown.progress
 
 
 # Records the steps of one delivery in the store, under the task's present claim.

@@ -22,6 +22,7 @@ from typing import Any
 
 import anyio
 import structlog
+from msgspec import structs
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.outcomes import REVOKED, Deferred, HandlerStopped, Outcome, Raised
@@ -157,11 +158,10 @@ class TaskRunner:
             except BaseException as error:
                 # Border of a task: no error may keep the slot, or end the other deliveries.
                 outcome = None if running.stopped_by else _escaped(error, delivery, outcome)
-            if running.task.parts is not None:
-                await _whole(running.task.parts)
+            progress = "" if running.task.parts is None else await _whole(running.task.parts)
             if unfinished:
                 end_of(running.task)
-            self._end(delivery, running, outcome or running.stopped())
+            self._end(delivery, running, outcome or running.stopped(), progress)
         except BaseException as bug:
             self.tasks.fail(running, delivery.task_id, bug)
 
@@ -215,8 +215,8 @@ class TaskRunner:
         with running.span.inside():
             return await called
 
-    def _end(self, delivery: Delivery, running: RunningTask, outcome: Outcome | Deferred) -> None:
-        """Report the outcome with the next pull, and free the place."""
+    def _end(self, delivery: Delivery, running: RunningTask, outcome: Outcome | Deferred, progress: str = "") -> None:
+        """Report the outcome with the next pull, and free the place. `progress`: the last one, if it was not sent."""
         is_latest = self._running[delivery.task_id] is running
         if not is_latest:  # a later turn was claimed since, and this outcome must not count for it
             outcome = HandlerStopped(running.stopped_by)
@@ -235,7 +235,7 @@ class TaskRunner:
         if report and running.called_at:
             seconds = now - running.called_at
             self.samples.add(delivery, running.task.operation.name, report, seconds, running.span)
-        reported = self._finish(delivery.task_id, report) if is_latest else None
+        reported = self._finish(delivery.task_id, report, progress) if is_latest else None
         if self._spans is not None and running.span is not None and not isinstance(outcome, Deferred):
             running.span.ended(outcome, report)
             self._spans.add(reported, running.span)
@@ -246,8 +246,10 @@ class TaskRunner:
         self.context.state.durations.note(now - running.begun_at)
         self.on_end()
 
-    def _finish(self, task_id: str, report: Settlement | None) -> Settlement | None:
+    def _finish(self, task_id: str, report: Settlement | None, progress: str) -> Settlement | None:
         """End this task. Returns the settlement to report; None if nothing is reported."""
+        if progress and report:
+            report = structs.replace(report, progress=progress)
         self.tasks.forget(task_id)
         reported = self.context.exchange.finish(task_id, report)
         if reported is None:
@@ -269,11 +271,12 @@ def _escaped(error: BaseException, delivery: Delivery, outcome: Outcome | Deferr
     return outcome_of_error(error)
 
 
-async def _whole(parts: PartLog) -> None:
-    """Send the last parts. An asyncio task that the handler left behind may still cancel this one. The cancel is
-    ignored, because the handler has ended."""
+async def _whole(parts: PartLog) -> str:
+    """Send the last parts. Returns the last progress, if it was not sent. An asyncio task that the handler left behind
+    may still cancel this one. The cancel is ignored, because the handler has ended."""
     while True:
         try:
-            return await parts.end()
+            await parts.end()
+            return parts.unsent_progress
         except asyncio.CancelledError:
             continue

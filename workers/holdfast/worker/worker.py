@@ -174,6 +174,7 @@ class QueueWorker:
         self._begin(
             self._runner.serve,
             self._runner.parts.serve,
+            self._runner.parts.progress.serve,
             self._ahead.watch_long,
             self._heed_parent,
             self._heed_fence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from holdfastd.cli.common import output
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from holdfast.core.progress import Progress as TaskProgress
 
 
 # The progress of long work in words: how much is done, how fast, and how long the rest takes.
@@ -93,6 +96,52 @@ class WorkProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+# The progress that the handler of a task shows.
+
+BAR = 24  # characters
+LINE_PERIOD = 1.0  # seconds between two lines where there is no terminal
+
+
+class TaskProgressLine:
+    """Shows the progress of one task on standard error: one line that changes on a terminal, else at most a line a
+    second."""
+
+    def __init__(self) -> None:
+        self._is_on = sys.stderr.isatty()
+        self._is_shown = False
+        self._line_at = -math.inf
+        self._left_out: TaskProgress | None = None
+
+    def show(self, progress: TaskProgress) -> None:
+        if self._is_on:
+            share = progress.share
+            bar = "" if share is None else f"{'━' * round(BAR * share):╌<{BAR}} "
+            sys.stderr.write(f"\r{bar}{output.safe(str(progress))}\x1b[K")
+            sys.stderr.flush()
+            self._is_shown = True
+        elif (now := time.monotonic()) >= self._line_at:
+            self._line_at = now + LINE_PERIOD
+            self._left_out = None
+            output.note(f"progress: {progress}")
+        else:
+            self._left_out = progress
+
+    def end(self) -> None:
+        """Leave the last progress on the screen, or print it if it was left out."""
+        if self._is_shown:
+            sys.stderr.write("\n")
+            self._is_shown = False
+        elif self._left_out is not None:
+            output.note(f"progress: {self._left_out}")
+
+    def clear(self) -> None:
+        """Remove the line, because something else is printed now."""
+        if self._is_shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._is_shown = False
 
 
 def _bar(total: int | None) -> Progress:

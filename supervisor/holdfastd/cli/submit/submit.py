@@ -267,7 +267,7 @@ def _listener(
             else:
                 progress.print(output.compact(task_documents.outcome(record)))
 
-    return SubmitListener(accepted, settled if wait else None)
+    return SubmitListener(accepted, settled if wait else None, progress.show_progress)
 
 
 def _finish(

@@ -18,13 +18,14 @@ from rich.text import Text
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import Draft
 from holdfast.core.acceptance import Accepted, Receipt, Submission
+from holdfast.core.progress import Progress
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
 from holdfast.errors import InvalidTaskError, StoreError, StoreRefusedError
 from holdfast.why.outlook import waiting_reason
 from holdfastd.cli.common import output
-from holdfastd.cli.common.work_progress import WorkRate
+from holdfastd.cli.common.work_progress import TaskProgressLine, WorkRate
 from holdfastd.cli.submit.task_sources import BadLineError, Item
 from holdfastd.operations.submit_tasks import submit_window
 
@@ -62,10 +63,11 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class SubmitListener:
     """`accepted` is called with the receipts of accepted tasks, `settled` with each result. If `settled` is None,
-    nobody waits for results."""
+    nobody waits for results. `progressed`: called with the progress of a task that is waited for alone."""
 
     accepted: Callable[[Sequence[Receipt]], None]
     settled: Callable[[TaskRecord], None] | None
+    progressed: Callable[[Progress], None]
 
 
 Submitted = Callable[[BadLineError | None], Awaitable[None]]
@@ -88,7 +90,7 @@ async def submit_all(
                     ids = await _submit(manager, chunk[start : start + WINDOW], listener, tally)
                     if listener.settled:
                         await room.acquire()
-                        waiters.start_soon(_wait, manager, ids, listener.settled, tally, room)
+                        waiters.start_soon(_wait, manager, ids, listener, tally, room)
         except BadLineError as error:
             bad = error
         await submitted(bad)
@@ -138,15 +140,20 @@ def _draft(manager: TaskManager, item: Item) -> Draft:
 async def _wait(
     manager: TaskManager,
     ids: Sequence[str],
-    settled: Callable[[TaskRecord], None],
+    listener: SubmitListener,
     tally: Tally,
     room: anyio.Semaphore,
 ) -> None:
+    assert listener.settled
+    if tally.accepted == len(ids) == 1:
+        async with aclosing(manager.progress(ids[0])) as shown:
+            async for progress in shown:
+                listener.progressed(progress)
     async with aclosing(manager.wait_all(ids)) as records:
         async for record in records:
             tally.settled += 1
             tally.failed += record.state in FAILURES
-            settled(record)
+            listener.settled(record)
     room.release()
 
 
@@ -165,6 +172,7 @@ class ProgressBar:
         self._wait, self._is_stream = wait, is_stream
         self._accepted = WorkRate("task", "accepted")
         self._settled = WorkRate("task", "settled")
+        self._of_task = TaskProgressLine()
         self._is_on = (wait or is_stream) and sys.stderr.isatty()
         self._is_above = self._is_on and sys.stdout.isatty()  # read before the bar replaces the stream
         settled = [BarColumn(), MofNCompleteColumn()] if wait else []
@@ -180,6 +188,14 @@ class ProgressBar:
             self._bar.update(self._task, description=text, completed=self._tally.settled, total=total)
         elif line := self._line():
             output.note(line)
+
+    def show_progress(self, progress: Progress) -> None:
+        """Show the progress of the only task."""
+        if self._is_on:
+            text, done = progress.text or "task", progress.done or 0
+            self._bar.update(self._task, description=text, completed=done, total=progress.total)
+        else:
+            self._of_task.show(progress)
 
     def _line(self) -> str:
         if self._wait:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
 import click
 
 from holdfast.client.manager import TaskManager
@@ -15,6 +16,7 @@ from holdfast.client.task_filter import TaskListing
 from holdfast.core.delivery import EmittedPart
 from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.outcomes import ParentResult, read_result
+from holdfast.core.progress import Progress
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted, duration
@@ -33,6 +35,7 @@ from holdfastd.cli.common.store_session import (
     retries_of,
 )
 from holdfastd.cli.common.task_id import TASK_ID, whole_id
+from holdfastd.cli.common.work_progress import TaskProgressLine
 from holdfastd.cli.tasks.bulk import bulk, filter_options, redaction_of
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
 from holdfastd.documents import printed_times, task_documents
@@ -118,40 +121,59 @@ KEPT = "\n\t"  # control characters that are printed unchanged
 )
 @options.changing
 def follow(session: Session, /, task_id: str, after: int) -> int:
-    """Print the parts that a task emits, as they come, until it has ended or asks for input.
+    """Print the parts that a task emits, as they come, until it has ended or asks for input. Also show its progress.
 
     Parts that are texts are printed one after the other, like the answer of a language model; other values on lines of
-    their own. Earlier parts are printed first, as far as the store still has them. With --json each part is a document
-    with its run and its position. The exit status is 1 if the task failed, was rejected or was canceled.
+    their own. Earlier parts are printed first, as far as the store still has them. The progress stands on standard
+    error. With --json each part is a document with its run and its position, and each progress is a document, too. The
+    exit status is 1 if the task failed, was rejected or was canceled.
     """
     chosen, printer = whole_id(session, task_id), PartPrinter(session, after)
 
     async def work(manager: TaskManager) -> TaskRecord:
-        async with aclosing(manager.stream(chosen, after=after)) as parts:
-            async for part in parts:
-                printer.print(part)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_follow_progress, manager, chosen, printer)
+            async with aclosing(manager.stream(chosen, after=after)) as parts:
+                async for part in parts:
+                    printer.print(part)
         return await manager.get_task(chosen)
 
     try:
         task = manage(session, work, LONG_RETRIES)
     finally:
+        printer.progress.end()
         printer.end_line()
     if task.state is not State.COMPLETED:
         output.note(f"task {task.task_id} is {task.state}" + (f": {task.reason}" if task.reason else ""))
     return Exit.FAILED if task.state in NOT_COMPLETED else Exit.OK
 
 
+async def _follow_progress(manager: TaskManager, task_id: str, printer: PartPrinter) -> None:
+    async with aclosing(manager.progress(task_id)) as shown:
+        async for progress in shown:
+            printer.show(progress)
+
+
 @dataclass(slots=True)
 class PartPrinter:
-    """Prints the parts of a task. `position` and `run`: of the last printed part; `run` is 0 before the first part.
-    `is_open`: a line has begun."""
+    """Prints the parts and the progress of a task. `position` and `run`: of the last printed part; `run` is 0 before
+    the first part. `is_open`: a line has begun."""
 
     session: Session
     position: int
     run: int = 0
     is_open: bool = False
+    progress: TaskProgressLine = field(default_factory=TaskProgressLine)
+
+    def show(self, progress: Progress) -> None:
+        """Show the progress, unless a line of parts has begun on the terminal."""
+        if self.session.json:
+            output.line({"progress": task_documents.bar_of(progress)})
+        elif not (self.is_open and self.session.is_terminal):
+            self.progress.show(progress)
 
     def print(self, part: EmittedPart) -> None:
+        self.progress.clear()
         if self.session.json:
             fields = {"position": part.position, "run": part.run, "at": printed_times.moment(part.at_ms)}
             output.line(fields | {"value": part.value})
@@ -165,6 +187,7 @@ class PartPrinter:
             output.text(output.readable(part.value))
 
     def end_line(self) -> None:
+        self.progress.clear()
         if self.is_open:
             output.piece("\n")
             self.is_open = False

@@ -16,9 +16,10 @@ from holdfast.client.query import SETTLED, subscription
 from holdfast.client.queue_views import MissedEvents
 from holdfast.core.activity import Happenings
 from holdfast.core.delivery import EmittedPart
+from holdfast.core.progress import Progress
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_trail
-from holdfast.errors import StoreUnavailableError
+from holdfast.errors import HoldfastError, StoreUnavailableError
 from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
@@ -259,9 +260,45 @@ async def events(request: Request) -> Response:
 
 async def changes(request: Request) -> Response:
     """The stream of `changed` messages: at most one in two seconds, when a selected event has happened. A page then
-    reloads."""
+    reloads. For the page of one task, also its `progress` messages, at most ten a second."""
     selection = EventSelection.of(request.query_params)
-    return await stream(request, change_messages(_feed(request), selection))
+    messages = change_messages(_feed(request), selection)
+    if selection.task:
+        messages = _joined(messages, _progress_messages(queue_of(request), selection.task))
+    return await stream(request, messages)
+
+
+async def _progress_messages(access: QueueAccess, task_id: str) -> AsyncGenerator[bytes]:
+    """The progress of a task, until the task has ended or asks for input."""
+    with suppress(HoldfastError):  # the task is unknown, or the store is away: the page says so
+        async with aclosing(access.manager.progress(task_id)) as shown:
+            async for progress in shown:
+                told = _bar(access, progress) | {"line": access.redaction.text(str(progress))}
+                yield stream_response.message(told, "progress")
+
+
+async def _joined(first: AsyncGenerator[bytes], second: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The messages of both streams as they come, until the first one ends. An error of its first item is raised."""
+    ready: asyncio.Queue[bytes | None] = asyncio.Queue(1)
+
+    async def pump(messages: AsyncGenerator[bytes], *last: None) -> None:
+        try:
+            async with aclosing(messages):
+                async for message in messages:
+                    await ready.put(message)
+        finally:
+            for end in last:
+                await ready.put(end)
+
+    yield await anext(first)
+    pumps = [asyncio.create_task(pump(first, None)), asyncio.create_task(pump(second))]
+    try:
+        while (message := await ready.get()) is not None:
+            yield message
+    finally:
+        for each in pumps:
+            each.cancel()
+        await asyncio.wait(pumps)
 
 
 async def task_stream(request: Request, task_id: str) -> Response:
@@ -292,7 +329,12 @@ def _change(access: QueueAccess, update: TaskChanged) -> dict[str, object]:
         {"at": moment(step.at_ms), "event": step.event, "kind": step.kind, "reason": hide(step.reason)}
         for step in update.steps
     ]
-    return {"state": record.state, "turn": record.turn, "progress": hide(record.progress), "steps": steps}
+    progress = {"progress": hide(record.progress), "bar": record.bar and _bar(access, record.bar)}
+    return {"state": record.state, "turn": record.turn, **progress, "steps": steps}
+
+
+def _bar(access: QueueAccess, progress: Progress) -> dict[str, object]:
+    return {"done": progress.done, "total": progress.total, "text": access.redaction.text(progress.text)}
 
 
 def _part(access: QueueAccess, update: PartEmitted) -> dict[str, object]:

@@ -5,7 +5,7 @@
 (() => {
   if (!window.EventSource) return;
 
-  const QUIET = 5000; // ms after which a page asks again although no event has come: progress is none
+  const QUIET = 5000; // ms after which a page asks again although no event has come
   const AGAIN = 5000; // ms after which a connection that was refused is tried again
   const MOST = 200; // rows
 
@@ -43,6 +43,7 @@
     };
     source.onmessage = (message) => take(JSON.parse(message.data));
     source.addEventListener("changed", () => { changed = true; });
+    source.addEventListener("progress", (message) => showProgress(JSON.parse(message.data)));
     source.addEventListener("store", (message) => {
       const told = JSON.parse(message.data);
       say(told.away ? told.problem : "live");
@@ -52,6 +53,20 @@
       const many = told.count === null ? "events" : `${told.count} events`;
       take({ at_ms: Number(told.before.split("-")[0]), event: "left-out", id: "", page: "", tone: "rest", sentence: `${many} were left out here` });
     });
+  }
+
+  // The bar on the page of a task moves without a request of the page.
+  function showProgress(told) {
+    const place = document.getElementById("progress");
+    if (!place) return;
+    const bar = place.querySelector("progress");
+    bar.hidden = told.total === null;
+    if (!bar.hidden) {
+      bar.max = told.total;
+      bar.value = told.done;
+    }
+    place.querySelector("span").textContent = told.line;
+    place.hidden = false;
   }
 
   function stop() {

@@ -50,9 +50,10 @@ def _flat(s: Settlement) -> tuple[str | int, ...]:
     """A settlement as arguments of `pull`. Results and checkpoints are JSON, sent as text that the server's MessagePack
     can read."""
     plain = s.task_id, s.claim, s.result.decode()
-    if s.kind is Settle.COMPLETED and not (s.delay_ms or s.reason or s.checkpoint):
+    if s.kind is Settle.COMPLETED and not (s.delay_ms or s.reason or s.checkpoint or s.progress):
         return plain
-    return *plain, s.kind, s.delay_ms, s.reason, s.checkpoint.decode() if s.checkpoint else "", s.error
+    checkpoint = s.checkpoint.decode() if s.checkpoint else ""
+    return *plain, s.kind, s.delay_ms, s.reason, checkpoint, s.error, s.progress
 
 
 class RedisWorker(RedisPart):
@@ -159,6 +160,11 @@ class RedisWorker(RedisPart):
         again changes nothing."""
         flat = [value for b in batches for value in (b.task_id, b.claim, b.run, b.number, b.count, b.values)]
         return [EmitVerdict(word.decode()) for word in await self._run("emit", *flat)]
+
+    async def show_progress(self, shown: Sequence[Holding]) -> int:
+        """Keep the progress of running tasks, each under the latest claim of its task; returns how many are new."""
+        flat = [value for each in shown for value in (each.task_id, each.claim, each.progress)]
+        return await self._number("show_progress", *flat)
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
         """The lane and the bytes of the first entry of this worker's inbox; None if the inbox is empty."""

@@ -22,7 +22,12 @@ local COMMITS = {
 local UNENDED = {release = true, returned = true, defer = true}
 
 local function let_go(id, s)
-  write(id, 'last_claim', s.claim, 'claim', '', 'owner', '', 'progress', '')
+  write(id, 'last_claim', s.claim, 'claim', '', 'owner', '')
+end
+
+-- The next run, or the next turn, begins without progress. A task that has ended, or that asks for something, keeps its last progress.
+local function forget_progress(id, s)
+  if s.has_progress then call('HDEL', KEY.task .. id, 'progress') end
 end
 
 local function commit(id, s, state, turn)
@@ -37,6 +42,7 @@ local function commit(id, s, state, turn)
   end
   local rest = has_rest(id)
   if PARKED[state] or (state == 'completed' and rest) then let_go(id, s) end
+  if rest and state == 'completed' then forget_progress(id, s) end
   if rest and (state == 'completed' or PARKED[state]) and next_pending(id) then
     tell_waiters(id, 'turn')
     carry_out_pause(id, s.claim)
@@ -44,7 +50,6 @@ local function commit(id, s, state, turn)
     park(id, state, s.reason)
     attempt(tell_webhook, id, state, turn, s.known[4])
   else
-    if s.has_progress then call('HDEL', KEY.task .. id, 'progress') end
     finish(id, state, s.reason, rest, s.known, 'last_claim', s.claim)
   end
 end
@@ -57,6 +62,7 @@ end
 
 local function put_back(id, s)
   let_go(id, s)
+  forget_progress(id, s)
   local word, why = pause_in(s.pause, s.claim)
   local is_withdrawn = s.kind == 'suspended' and word == 'withdrawn'
   local is_answered = is_withdrawn and is_message(id, why)
@@ -114,7 +120,8 @@ local function settle_one(id, s)
   if r[7] then bounds().vacate(id) end
   if s.checkpoint ~= '' then call('SET', KEY.checkpoint .. id, s.checkpoint) end
   s.known = {r[8], r[9], r[5], r[10], s.delay ~= 0 and tonumber(s.delay) or nil}   -- the fields that `finish` takes as `known`
-  s.has_progress = r[11]
+  s.has_progress = r[11] or s.progress ~= ''
+  if s.progress ~= '' then write(id, 'progress', s.progress) end
   s.pause = r[12]
   -- A run that ended by itself has ended neither its worker nor the host: the recoveries in a row begin anew.
   if r[13] and not UNENDED[s.kind] then write(id, 'recoveries', 0) end
@@ -125,6 +132,6 @@ local function settle_one(id, s)
   return 'OK'
 end
 
--- Settles one claim. `s`: id, claim, kind, delay, reason, result, checkpoint, error ('' for none). Answers OK, ALREADY, LOST or GONE; a damaged
+-- Settles one claim. `s`: id, claim, kind, delay, reason, result; checkpoint, error, progress ('' for none). Answers OK, ALREADY, LOST or GONE; a damaged
 -- task answers GONE, too.
 local function settle(s) return each_task(s.id, nil, nil, settle_one, s) or 'GONE' end

@@ -3,7 +3,8 @@
 -- ARGV: incarnation, request, k, settlements, the weights of the lanes ('': they are served in their order), how many tasks to claim beyond
 --       k (see fast_pull: this script claims none beyond), then the lanes.
 --       The settlements are a MessagePack list of lists: task id, claim, result, kind, delay (ms), reason, checkpoint ('' for none), text of
---       the kind of error ('' if the run has not failed). A settlement with only the first three values completes its task.
+--       the kind of error ('' if the run has not failed), the last progress ('' if it is kept already). A settlement with only the first
+--       three values completes its task.
 -- Answers: {standing, verdicts, rows of claims (see store/redis/worker.py), tasks left in the lanes, entries in the inbox}.
 --       Standings besides OK: QUIET: the worker's host is to claim nothing. DOUBTED: nobody claims until the steward has compared this
 --       Redis with its ledger. APART: a suspect runs alone on this host, or will be the next. FIRES: nothing was claimed, because these
@@ -20,7 +21,7 @@ local function settle_all()
   local verdicts = {}
   for i, s in ipairs(cmsgpack.unpack(ARGV[4])) do
     verdicts[i] = settle({id = s[1], claim = s[2], result = s[3], kind = s[4] or 'completed', delay = s[5] or 0, reason = s[6] or '',
-      checkpoint = s[7] or '', error = s[8] or ''})
+      checkpoint = s[7] or '', error = s[8] or '', progress = s[9] or ''})
   end
   return verdicts
 end

@@ -7,7 +7,7 @@
 --          claim of each task that is to pause; the last request that was carried out for it}.
 -- Keeps: I1, I2: no task stays with a worker that does not know of it.
 -- flags: allow-oom
--- use: clock task_record lane pause_requests unbegun webhook_outbox damage workers journal
+-- use: clock task_record lane pause_requests unbegun workers journal shown_progress
 local incarnation, state, answered, lanes = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local worker = KEY.worker .. incarnation
 local known = facts_of_worker(incarnation, 'state', 'vouched', 'kind', 'heartbeat', 'quiet', 'request')
@@ -34,10 +34,7 @@ for i = 5 + lanes, #ARGV, 4 do
     if r[1] ~= 'working' or not unread(r[7], r[2]) then add(lost, id, claim) end
   else
     if is_pause_asked(r[3], claim) then add(to_pause, id, claim) end
-    if progress ~= '' and progress ~= r[4] then
-      write(id, 'progress', progress)
-      attempt(tell_working, id, r[5], r[6])
-    end
+    if progress ~= '' and progress ~= r[4] then show_progress(id, progress, r[5], r[6]) end
     if checkpoint ~= '' then call('SET', KEY.checkpoint .. id, checkpoint) end
   end
 end
