@@ -103,6 +103,27 @@ def test_a_button_keeps_the_focus_when_its_part_of_the_page_comes_again(chromium
         assert page.evaluate("document.activeElement.innerText") == "Resume"
 
 
+def test_the_next_fires_are_told_while_a_rule_is_typed(chromium: Any, address: str) -> None:
+    with opened(chromium, address) as seen:
+        page = seen.page
+        page.goto("/schedules/new")
+        page.fill("textarea[name=rule]", "30 4 * * *")
+        page.wait_for_selector("#fires li:has-text('04:30:00')")
+        assert "At 04:30 every day" in page.inner_text("#fires")
+        page.fill("textarea[name=rule]", "30 5 * * *")
+        page.wait_for_selector("#fires li:has-text('05:30:00')")
+
+
+def test_the_next_fires_are_told_without_scripts(chromium: Any, address: str) -> None:
+    with opened(chromium, address, java_script_enabled=False) as seen:
+        page = seen.page
+        page.goto("/schedules/new")
+        page.fill("textarea[name=rule]", "30 4 * * *")
+        page.click("button:text-is('Show the next fires')")
+        assert "04:30:00" in page.inner_text("#fires")
+        assert page.input_value("textarea[name=rule]") == "30 4 * * *"
+
+
 LONE = {
     "title": "Times",
     "unit": "s",

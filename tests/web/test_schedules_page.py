@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from holdfast_config import RedisSettings
+from holdfast_config.web_users import Role
 from tests.web.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -219,3 +221,24 @@ async def test_a_pause_has_a_reason_and_an_end(redis_settings: RedisSettings) ->
         assert record.until == round(datetime(2100, 1, 4, 8, tzinfo=UTC).timestamp() * 1000)
         assert (await here.change("/schedules/pause", schedule_id="nightly", until="soon")).status_code == 400
         assert "year end" in await here.page("/schedules")
+
+
+async def test_the_form_tells_the_next_fires_of_what_is_typed_and_writes_nothing(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        typed = {"way": "cron", "rule": "0 2 * * *", "timezone": "Europe/Berlin", "schedule_id": "n", "name": "a.b"}
+        shown = unescape((await here.change("/schedules/fires", **typed)).text)
+        assert "At 02:00 every day" in shown
+        assert shown.count("02:00:00 CE") == 5
+        assert 'value="a.b"' in shown, "the form keeps what was typed"
+        wrong = await here.change("/schedules/fires", way="cron", rule="61 2 * * *")
+        assert (wrong.status_code, "61" in wrong.text.split('id="fires"', 1)[1]) == (200, True)
+        assert "as soon as there is a rule" in (await here.change("/schedules/fires", way="cron", rule="")).text
+        assert SCRIPT not in (await here.change("/schedules/fires", way="cron", rule=SCRIPT)).text
+        assert not (await here.manager.schedules.list(10)).schedules
+        assert await here.store.activity_before("", 10) == ()
+        assert (await here.browser.post("/schedules/fires", data=typed, headers=HTML)).status_code == 403, "no secret"
+
+
+async def test_a_viewer_has_no_form(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings, Role.VIEWER) as here:
+        assert (await here.change("/schedules/fires", way="cron", rule="0 2 * * *")).status_code == 403

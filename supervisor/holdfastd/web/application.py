@@ -132,6 +132,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             Route("/find", find_page.find),
             *(a2a.ROUTES if access.settings.web_a2a else ()),
             *(Route(change.path, changing(change.answer), methods=["POST"]) for change in CHANGES),
+            Route("/schedules/fires", framed(schedule_pages.fires), methods=["POST"]),
             Route("/tasks/chosen", changing(change_chosen), methods=["POST"]),
         ],
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=failed)],

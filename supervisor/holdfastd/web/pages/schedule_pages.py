@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.client.schedule_definition import define
 from holdfast.core.cadence import restored, words
 from holdfast.core.schedule_records import ScheduleRecord
-from holdfast.core.schedules import Overlap
-from holdfast.errors import HoldfastError
+from holdfast.core.schedules import Overlap, series
+from holdfast.errors import HoldfastError, InvalidScheduleError
 from holdfastd.documents import printed_times
 from holdfastd.operations.errors import status_of
-from holdfastd.web.queue.queue_access import queue_of
+from holdfastd.operations.schedules import SET_SCHEDULE
+from holdfastd.web.access.forms import read_form
+from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views import schedule_form
 
 PAGE = 100
 FIRES = 50  # lines of the history that the page of a schedule shows
 NEXT = 10  # coming fires that the page of a schedule shows
+TYPED = 5  # coming fires that the form shows while a rule is typed
+TIMES = ("way", "rule", "timezone", "anchor", "start", "end", "limit", "jitter")  # the fields that decide on fires
+ZONES = ("UTC", "Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "Asia/Tokyo")
 MISFIRES = ("latest", "skip", "all:10")
 ENDINGS = ("continue", "stop")
 
@@ -69,19 +76,52 @@ def stored_spec(record: ScheduleRecord) -> dict[str, Any]:
     return spec
 
 
+async def fires(request: Request) -> Response:
+    """The form again, with the next fires of the rule that is typed. It writes nothing."""
+    return await form(request, (await read_form(request)).allowed(SET_SCHEDULE))
+
+
 async def form(request: Request, typed: Mapping[str, str], error: HoldfastError | None = None) -> Response:
     """The form of a schedule with these texts in its fields. `error`: why the texts were refused."""
+    access = queue_of(request)
     return page(
         request,
         "schedule_form.html",
         status_of(error),
         typed=typed,
         problem=str(error or ""),
+        fires=_next_fires(access, typed, await access.store.clock_ms()),
+        handlers=[each.name for each in await access.store.published_handlers()],
+        zones=ZONES,
         ways=schedule_form.WAYS,
         overlaps=[str(each) for each in Overlap],
         misfires=MISFIRES,
         endings=ENDINGS,
     )
+
+
+class NextFires(NamedTuple):
+    """The next fires of a rule that somebody types. `words`: the rule in words; `moments`: each by the clock of its
+    zone, and in Unix milliseconds; `problem`: why the rule is refused."""
+
+    words: str = ""
+    moments: tuple[tuple[str, int], ...] = ()
+    problem: str = ""
+
+
+def _next_fires(access: QueueAccess, typed: Mapping[str, str], now_ms: int) -> NextFires:
+    """The next fires of the times in a form, without its task."""
+    if not typed.get("rule", "").strip():
+        return NextFires()
+    times = {name: typed[name] for name in TIMES if name in typed}
+    try:
+        found = define("typed", schedule_form.spec_of({**times, "text": "-"}, {}, access.redaction), now_ms)
+    except InvalidScheduleError as error:
+        return NextFires(problem=str(error))
+    definition = found.definition
+    moments = islice(series(definition.schedule(), found.expected), TYPED)
+    zoned = tuple((printed_times.zoned(moment, definition.timezone), moment) for moment in moments)
+    return NextFires(words(restored(definition.cadence)), zoned)
 
 
 def _words(record: ScheduleRecord) -> str:
