@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -63,6 +64,38 @@ def test_the_supervisor_of_this_host_writes_stacks_and_scales(short_path: Path, 
         url = cli("status", "--json").document["store"]["url"]
         with alone(short_path, url, "0", "--runtime-dir", str(short_path / "run")) as (_, address):
             _order(cli, address)
+
+
+def test_the_page_of_stacks_shows_the_lines_that_a_task_waits_at(short_path: Path) -> None:
+    (short_path / "slow.py").write_text(SLOW)
+    options = ("--workers", "1", "--web", str(port := free_port()), "slow:handlers")
+    with running(short_path, *options, environ={"HOLDFAST_WEB_TOKEN": TOKEN}) as (cli, _):
+        cli("submit", "--name", "slow.one", "--data", '{"region": "asia"}', "--task-id", "t1")
+        while not (found := cli("status", "--json").document["processes"][-1])["running"]:
+            pass
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/", headers=LOGIN, timeout=60) as client:
+            answer = client.post("workers/stacks", data={"worker": found["incarnation"]})
+            shown = unescape(client.get(answer.headers["location"]).text)
+            before, after = shown.split("<summary>Threads</summary>", 1)
+            assert "Current thread" in after
+            told = ['href="/task?id=t1"', "await inner()", "await asyncio.sleep(60)"]
+            assert [before.index(each) for each in told] == sorted(before.index(each) for each in told)
+            assert "slow.py:11" in before
+            assert "slow.one" in before
+
+
+SLOW = """
+import asyncio
+from holdfast import Handlers
+
+handlers = Handlers()
+
+async def inner():
+    await asyncio.sleep(60)
+
+@handlers.register("slow.one")
+async def one(region: str): await inner()
+"""
 
 
 def test_a_supervisor_of_another_queue_is_left_alone(short_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.os import stack_file
+from holdfast.os.stack_file import Stacks
 from holdfast_config import Settings, service_folders
 from holdfast_config.trust import is_trusted
 from holdfastd.control import socket_protocol as protocol
@@ -19,7 +20,8 @@ from holdfastd.control.socket_protocol import ControlError, ProcessStatus, Super
 
 ANSWER_TIMEOUT = 1.0  # seconds
 WRITTEN_WITHIN = 5.0  # seconds for a worker to write its stacks
-QUIET = 0.1  # seconds: if no other line comes within this time, the stacks are complete
+QUIET = 0.1  # seconds: if no other line comes within this time, the stacks of threads are complete
+TASKS_WITHIN = 1.0  # seconds for the stacks of tasks, which do not come while a worker hangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ class LocalSupervisor:
         await asyncio.to_thread(ask, found.folder, protocol.AskStacks(incarnation))
         await _whole(path)
 
-    async def stacks(self, incarnation: str) -> str:
-        """The stacks that a worker has written last; empty if it has written none. Raises ControlError."""
+    async def stacks(self, incarnation: str) -> Stacks:
+        """The stacks that a worker has written last; empty ones if it has written none. Raises ControlError."""
         return stack_file.read(_stack_file((await self._found()).process(incarnation).pid))
 
     async def _found(self) -> Found:
@@ -101,12 +103,13 @@ def _stack_file(pid: int) -> Path:
 
 
 async def _whole(path: Path) -> None:
-    """Wait until the file contains stacks and no longer grows. Raises ControlError."""
-    until, size = time.monotonic() + WRITTEN_WITHIN, 0
-    while time.monotonic() < until:
+    """Wait until the file contains the stacks of tasks, or, if they do not come, stacks of threads that no longer grow.
+    Raises ControlError."""
+    began, size = time.monotonic(), 0
+    while (waited := time.monotonic() - began) < WRITTEN_WITHIN:
         await asyncio.sleep(QUIET)
         before, size = size, _size(path)
-        if size and size == before:
+        if size and size == before and (waited > TASKS_WITHIN or stack_file.read(path).tasks is not None):
             return
     raise ControlError(
         f"the worker has not written its stacks within {WRITTEN_WITHIN:g} s: is the worker suspended (SIGSTOP)?"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
-import signal
 import socket
 import time
 from collections.abc import Callable
@@ -37,7 +35,6 @@ from holdfast.worker.exit_work import do_exit_work
 from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.worker import QueueWorker
 from holdfast_config import Settings
-from holdfast_config.standard_error import STREAM
 
 # The handler and the store of a process that forks workers. They are made before the fork, so that workers share their
 # memory. The store has no connection before the fork, because connections are made at first use.
@@ -66,7 +63,6 @@ _log = structlog.get_logger("holdfast.worker")
 
 def run(spec: WorkerSpec, channel: socket.socket) -> int:
     """Run one worker in this process; returns the exit status."""
-    faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     stack_file.register()
     leave_worker_at_fork()
     reached(Point.FORK)

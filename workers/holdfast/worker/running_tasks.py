@@ -8,8 +8,11 @@ beginning, because a thread that a handler starts inherits it and learns of a ca
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from types import FrameType
 from typing import cast
 
 import anyio
@@ -21,9 +24,11 @@ from holdfast.core.words import counted
 from holdfast.handler.failures import outcome_of_error
 from holdfast.handler.run_handler import OWN_TASK_CANCELLED
 from holdfast.handler.task import Task
+from holdfast.os import stack_file
 from holdfast.os.handlers_loop import PLACES, OwnedTask, threads_left
+from holdfast.os.stack_file import TaskStack, frames_of
 from holdfast.telemetry.port import Span
-from holdfast.worker.context import WorkerContext
+from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.heartbeat import Recycler
 from holdfast_config.error_text import is_error, shown
 
@@ -91,6 +96,7 @@ class RunningTasks:
         """Wait for a delivery that cannot end, and raise its error. When cancelled, stop the handlers and wait for
         their end."""
         loop = asyncio.get_running_loop()
+        stack_file.tell(partial(self.stacks, loop))
         self._failure = loop.create_future()
         try:
             while not self._failure.done():
@@ -142,6 +148,21 @@ class RunningTasks:
             running = self.by_id.get(holding.task_id)
             if running and holding.checkpoint is not None:
                 running.task.notes.stored(holding.checkpoint)
+
+    def stacks(self, loop: asyncio.AbstractEventLoop, here: FrameType | None) -> list[TaskStack]:
+        """The stack of each running task, followed by those of the asyncio tasks that its handler has started; then
+        those of the worker itself. `here`: the frame that runs now."""
+        now, found = lease_clock(), list[tuple[float, bool, TaskStack]]()
+        running = {id(each.task.notes): each for each in self.by_id.values()}
+        for task in asyncio.all_tasks(loop):
+            of, name, frames = running.get(id(getattr(task, "owner", None))), task.get_name(), frames_of(task, here)
+            if of is None:
+                found.append((math.inf, False, TaskStack("", "", 0.0, name, frames)))
+            else:
+                started = "" if task is of.runner else name
+                stack = TaskStack(of.task.id, of.task.name or "", now - of.begun_at, started, frames)
+                found.append((of.begun_at, bool(started), stack))
+        return [stack for *_, stack in sorted(found, key=lambda each: (*each[:2], each[2].task_id, each[2].name))]
 
     def forget(self, task_id: str) -> None:
         """Remove a task that has ended."""

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from holdfast.core import quiet_hosts
 from holdfast.core.quiet_hosts import Quiet
 from holdfast.core.worker_records import WorkerRecord
+from holdfast.os.stack_file import StackFrame
 from holdfastd.control.local_supervisor import Found, LocalSupervisor
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
 from holdfastd.web.queue.queue_access import queue_of
@@ -65,9 +66,14 @@ async def workers(request: Request) -> Response:
 
 async def stacks(request: Request) -> Response:
     access, incarnation = queue_of(request), request.query_params.get("worker", "")
-    text = await LocalSupervisor(access.settings).stacks(incarnation)
+    found = await LocalSupervisor(access.settings).stacks(incarnation)
     worker = (await access.store.incarnations([incarnation])).get(incarnation)
-    return page(request, "stacks.html", incarnation=incarnation, worker=worker, text=text)
+    return page(request, "stacks.html", incarnation=incarnation, stacks=found, worker=worker, folded=_folded)
+
+
+def _folded(frames: Sequence[StackFrame]) -> list[tuple[bool, list[StackFrame]]]:
+    """The frames in runs: those of Holdfast and the event loop, which the page folds (True), and the handler's."""
+    return [(is_own, list(run)) for is_own, run in groupby(frames, key=lambda frame: frame.is_own)]
 
 
 def _hosts(living: Sequence[WorkerRecord], quiet: Sequence[Quiet], local: Found | None) -> list[ShownHost]:
