@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from holdfast.client.task_spec import TaskSpec
@@ -23,19 +25,26 @@ async def test_a_batch_shows_its_tasks_and_is_canceled(redis_settings: RedisSett
         await here.manager.run_tasks([TaskSpec(text="x") for _ in range(120)], batch="import-7")
         assert "import-7" in await here.page("/batches")
         shown = await here.page("/batch?id=import-7")
-        assert ">import-7.120<" in shown
-        assert "None of the places" in await here.page("/batch?id=import-7&end=failed")
+        assert ">import-7.50<" in shown
+        following = re.search(r'class="button" href="(/batch[^"]*cursor=[^"]*)"', shown)
+        assert following
+        assert ">import-7.51<" in await here.page(following[1])
+        assert "There is none" in await here.page("/batch?id=import-7&end=failed")
+        assert ">import-7.1<" in await here.page("/batch?id=import-7&end=open")
         await here.change("/batches/cancel", batch="import-7", reason="wrong file")
         record = await here.manager.batch("import-7").record()
         assert (str(record.state), record.counts.canceled) == ("canceled", 120)
         assert "wrong file (its batch was canceled by token" in (await here.manager.get_task("import-7.9")).reason
         (noted, *_) = await here.store.activity_before("", 10)
         assert (noted.change, noted.subject) == ("batches/cancel", "import-7")
+        ended = await here.page("/batch?id=import-7&end=canceled")
+        assert "<b>120</b> of 120 tasks have ended" in ended
+        assert 'title="wrong file (its batch' in ended, "the reason of each"
 
 
 @pytest.mark.parametrize(
     ("address", "status"),
-    [("id=none", 404), ("id=", 400), ("id=none&after=x", 400), ("id=none&end=lost", 400), (f"id={SCRIPT}", 400)],
+    [("id=none", 404), ("id=", 400), ("id=none&end=lost", 400), (f"id={SCRIPT}", 400)],
 )
 async def test_a_batch_that_is_not_there_is_a_sentence(
     redis_settings: RedisSettings, address: str, status: int

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
+from holdfastd.web.pages.worker_pages import MemoryCourses
 from tests.cli.commands import Cli
 from tests.cli.conftest import running
 from tests.web.site import HTML, site
@@ -51,6 +52,25 @@ async def test_workers_of_another_host_have_the_commands_to_type(redis_settings:
         assert (answer.status_code, "run supervisor scale 2 there" in answer.text) == (409, True)
         for wrong in (SCRIPT, "0", "10001", "9" * 5000):
             assert (await here.change("/workers/scale", host="elsewhere", workers=wrong)).status_code == 400
+
+
+@pytest.mark.anyio
+async def test_a_worker_is_shown_with_the_handlers_and_arguments_that_it_runs(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.store.register(Introduction("w-1", "elsewhere", "boot", 4711, 0))
+        await here.manager.run_task(name="mail.send", kwargs={"customer": 7, "password": "hunter2"}, task_id="t1")
+        await here.store.pull("w-1", 1, 10, [redis_settings.queue], [])
+        shown = await here.page("/workers")
+        assert 'href="/handler?name=mail.send"' in shown
+        assert "customer=7" in shown
+        assert "hunter2" not in shown
+
+
+def test_the_memory_of_workers_is_read_now_and_then_and_forgotten_with_them() -> None:
+    courses = MemoryCourses()
+    for now_ms, memory in ((20_000, {"a": 1, "b": 2}), (21_000, {"a": 9, "b": 9}), (30_000, {"a": 2})):
+        courses.note(memory, now_ms)
+    assert courses.lines == {"a": "0.0,40.0 600.0,0.0"}
 
 
 @pytest.mark.parametrize("by_itself", [False, True], ids=["child", "by itself"])

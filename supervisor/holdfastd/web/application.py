@@ -145,6 +145,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.feed, app.state.streams = EventFeed(access), OpenStreams.bounded()
     app.state.refusals, app.state.cards = RefusalBound(), dict[str, float]()
     app.state.bulk_work, app.state.warnings = BulkWork(access), dict[str, str]()
+    app.state.memory = worker_pages.MemoryCourses()
     return app
 
 

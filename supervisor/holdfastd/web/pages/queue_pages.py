@@ -21,18 +21,20 @@ from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import given_up_document, rate_words, webhook_document
-from holdfastd.documents.task_list import read_rows
+from holdfastd.documents.task_list import chosen_columns, read_rows
 from holdfastd.operations.batches import known_batch
 from holdfastd.operations.errors import NotFoundError, status_of
 from holdfastd.operations.lanes import shown_lane
 from holdfastd.operations.reading import read_texts
+from holdfastd.operations.tasks import OPEN
 from holdfastd.operations.unreadable import missing
 from holdfastd.web.pages.report_pages import Chart, polyline, recent_errors
-from holdfastd.web.queue.found_tasks import filter_texts, found_tasks
+from holdfastd.web.queue.found_tasks import TaskSearch, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
 
 LATEST = 10  # tasks of one lane
+OF_LANE = "task,handler,arguments,state,age,wait,duration,runs,reason"
 HOURS = 6  # of the chart of a lane
 
 
@@ -85,7 +87,8 @@ async def lane(
         now_ms=found.now_ms,
         living=found.living,
         servers=list(dict.fromkeys(server for each in served for server in each.servers)),
-        tasks=tasks,
+        tasks=await read_rows(access.store, tasks, access.redaction.value),
+        columns=chosen_columns([OF_LANE]),
         depth=_depth(await access.store.depths(since), wanted),
         unknown=str(unknown or ""),
         typed=_limits(shown) if typed is None else typed,
@@ -117,7 +120,7 @@ def _limits(lane: LaneState) -> dict[str, str]:
 # The pages of batches: the list, the latest first, and one batch with its tasks.
 
 PAGE = 50
-TASKS = 200  # tasks of a batch that are read for one page
+OF_BATCH = "task,handler,arguments,state,lane,wait,duration,runs,reason"
 ENDS = tuple(str(end) for end in TaskEnd if end is not TaskEnd.RETRIED)
 
 
@@ -128,20 +131,23 @@ async def batches(request: Request) -> Response:
 
 async def batch(request: Request) -> Response:
     access, query = queue_of(request), request.query_params
-    after, wanted = list_place(request), query.get("end", "")
+    wanted = query.get("end", "")
     if wanted and wanted not in ENDS:
         raise HTTPException(400, f"end {wanted[:50]!r}: one of {', '.join(ENDS)} is expected")
     record = await known_batch(access.store, query.get("id", ""))
-    tasks, more = await access.store.batch_tasks(record.batch_id, after, TASKS)
+    states = OPEN if wanted == TaskEnd.OPEN else [State(wanted)] if wanted in set(State) else State
+    found = await found_tasks(
+        access, TaskSearch(state=[*states], batch=record.batch_id), PAGE, query.get("cursor", ""), newest_first=False
+    )
     return page(
         request,
         "batch.html",
         batch=record,
         ends=ENDS,
         wanted=wanted,
-        tasks=[task for task in tasks if wanted in ("", task.end)],
-        after=after,
-        following=after + TASKS if more else None,
+        tasks=[] if wanted == TaskEnd.GONE else await read_rows(access.store, found.tasks, access.redaction.value),
+        columns=chosen_columns([OF_BATCH]),
+        cursor="" if wanted == TaskEnd.GONE else found.cursor,
     )
 
 

@@ -20,6 +20,7 @@ from holdfast.errors import InvalidTaskError
 from holdfast.store.periods import Period, Step
 from holdfast.why.outlook import waiting_reason
 from holdfastd.documents.period_report import Compared, Report
+from holdfastd.documents.task_list import chosen_columns, read_rows
 from holdfastd.operations.errors import status_of
 from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
@@ -238,6 +239,7 @@ async def checks(request: Request) -> Response:
 # Handlers.
 
 LATEST = 10  # tasks of one handler
+OF_HANDLER = "task,arguments,state,lane,age,wait,duration,runs,reason"
 
 
 async def handlers(request: Request) -> Response:
@@ -278,7 +280,8 @@ async def handler(request: Request) -> Response:
         report=report,
         charts=course_charts(course_of(report.period), f"/tasks?{urlencode({'name': name})}&") if report else (),
         errors=await recent_errors(request, period.length_ms, name),
-        tasks=tasks,
+        tasks=await read_rows(access.store, tasks, access.redaction.value),
+        columns=chosen_columns([OF_HANDLER]),
         form=form,
         service=waiting_reason(await access.manager.service(form.handler.lane or access.queue, name)),
     )

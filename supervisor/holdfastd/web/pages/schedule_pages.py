@@ -100,7 +100,7 @@ async def form(request: Request, typed: Mapping[str, str], error: HoldfastError 
     )
 
 
-class NextFires(NamedTuple):
+class TypedFires(NamedTuple):
     """The next fires of a rule that somebody types. `words`: the rule in words; `moments`: each by the clock of its
     zone, and in Unix milliseconds; `problem`: why the rule is refused."""
 
@@ -109,19 +109,19 @@ class NextFires(NamedTuple):
     problem: str = ""
 
 
-def _next_fires(access: QueueAccess, typed: Mapping[str, str], now_ms: int) -> NextFires:
+def _next_fires(access: QueueAccess, typed: Mapping[str, str], now_ms: int) -> TypedFires:
     """The next fires of the times in a form, without its task."""
     if not typed.get("rule", "").strip():
-        return NextFires()
+        return TypedFires()
     times = {name: typed[name] for name in TIMES if name in typed}
     try:
         found = define("typed", schedule_form.spec_of({**times, "text": "-"}, {}, access.redaction), now_ms)
     except InvalidScheduleError as error:
-        return NextFires(problem=str(error))
+        return TypedFires(problem=str(error))
     definition = found.definition
     moments = islice(series(definition.schedule(), found.expected), TYPED)
     zoned = tuple((printed_times.zoned(moment, definition.timezone), moment) for moment in moments)
-    return NextFires(words(restored(definition.cadence)), zoned)
+    return TypedFires(words(restored(definition.cadence)), zoned)
 
 
 def _words(record: ScheduleRecord) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from starlette.requests import Request
@@ -11,14 +12,21 @@ from starlette.responses import Response
 
 from holdfast.core import quiet_hosts
 from holdfast.core.quiet_hosts import Quiet
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Wanted
 from holdfast.core.worker_records import WorkerRecord
 from holdfast.os.stack_file import StackFrame
 from holdfastd.control.local_supervisor import Found, LocalSupervisor
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
+from holdfastd.documents.task_list import read_rows
+from holdfastd.web.pages.report_pages import polyline
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 DEATHS = 20  # deaths of a host that the page shows
+RUNS = 200  # running tasks whose handlers and arguments the page shows
+COURSE = 60  # readings of a worker's memory that are kept
+COURSE_EVERY_MS = 10_000  # between two of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +58,45 @@ class ShownHost:
         return worker.incarnation in self.memory
 
 
+@dataclass(slots=True)
+class MemoryCourses:
+    """The memory of the workers of this host over the last minutes, read while somebody looks at the page.
+    `_readings`: resident bytes by incarnation, oldest first."""
+
+    _readings: dict[str, deque[int]] = field(default_factory=dict[str, "deque[int]"])
+    _noted_ms: int = 0
+
+    def note(self, memory: Mapping[str, int], now_ms: int) -> None:
+        """Add a reading for each worker, unless the last one is young. Workers that have ended are forgotten."""
+        if memory and now_ms - self._noted_ms >= COURSE_EVERY_MS:
+            self._noted_ms = now_ms
+            kept = {each: self._readings.get(each, deque(maxlen=COURSE)) for each in memory}
+            for each, size in memory.items():
+                kept[each].append(size)
+            self._readings = kept
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """The points of a small line for each worker with several readings."""
+        return {each: polyline([float(size) for size in one]) for each, one in self._readings.items() if len(one) > 1}
+
+
 async def workers(request: Request) -> Response:
     access = queue_of(request)
     found = sorted(await access.manager.workers(), key=lambda worker: (worker.host, worker.kind, worker.slot))
     quiet, now_ms = await access.store.quiet_hosts(), await access.store.clock_ms()
     local = await LocalSupervisor(access.settings).find()
+    runs = (await access.store.tasks(Wanted(states=(State.WORKING,)), RUNS)).tasks
+    rows = {row.task.task_id: row for row in await read_rows(access.store, runs, access.redaction.value)}
+    hosts = _hosts(found, quiet, local)
+    courses: MemoryCourses = request.app.state.memory
+    courses.note({each: size for host in hosts for each, size in host.memory.items()}, now_ms)
     return page(
         request,
         "workers.html",
-        hosts=_hosts(found, quiet, local),
+        hosts=hosts,
+        rows=rows,
+        courses=courses.lines,
         orders=[(order, quiet_hosts.quiet_line(order, now_ms)) for order in quiet],
         all_quiet=any(order.is_all and not order.is_halt for order in quiet),
     )
