@@ -54,7 +54,7 @@ def test_each_field_is_a_field_of_the_body_that_changes_many_tasks() -> None:
 
 def test_each_field_is_a_field_of_the_form() -> None:
     form = (TEMPLATES / "tasks.html").read_text().split("</form>")[0]
-    assert set(re.findall(r'name="(\w+)"', form)) == set(MEANINGS)
+    assert set(re.findall(r'name="(\w+)"', form)) == {*MEANINGS, "columns"}, "the form keeps the chosen columns"
 
 
 def test_each_field_is_a_keyword_of_the_library() -> None:
