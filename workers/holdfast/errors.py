@@ -95,11 +95,11 @@ class RunEnded(BaseException):
 
 
 class UnknownTaskError(HoldfastError):
-    """No task with this id."""
+    """There is no task with this id."""
 
 
 class UnknownBatchError(HoldfastError):
-    """No batch with this id."""
+    """There is no batch with this id."""
 
 
 class BatchConflictError(HoldfastError):
@@ -180,7 +180,7 @@ class InvalidScheduleError(HoldfastError, ValueError):
 
 
 class UnknownScheduleError(HoldfastError):
-    """No schedule with this id."""
+    """There is no schedule with this id."""
 
 
 class UnreadableScheduleError(HoldfastError):

@@ -159,7 +159,7 @@ class View:
         return (child for child in self.children() if child.slot.kind is kind)
 
     def claiming(self) -> Iterator[Child]:
-        """The living workers of the pool and of quarantine."""
+        """The living workers that claim tasks: those of the pool and the quarantine workers."""
         return (child for kind in CLAIMING for child in self.living(kind))
 
     def serving(self) -> int:

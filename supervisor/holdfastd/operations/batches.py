@@ -23,13 +23,13 @@ Batch = Annotated[str, Meta(description="Id of the batch.", extra_json_schema={"
 
 
 class SealBatch(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The batch."""
+    """The batch to seal."""
 
     batch: Batch
 
 
 class CancelBatch(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The batch, and why it is canceled."""
+    """The batch to cancel, and the reason."""
 
     batch: Batch
     reason: Reason = ""

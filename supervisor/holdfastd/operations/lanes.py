@@ -54,7 +54,7 @@ class ChangedSubject(TypedDict):
 
 
 class PauseLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The lane, and why it is paused."""
+    """The lane to pause, and the reason."""
 
     lane: Lane
     reason: Reason = ""
@@ -62,7 +62,7 @@ class PauseLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ChosenLane(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The lane."""
+    """The lane to which the act applies."""
 
     lane: Lane
 
@@ -99,7 +99,7 @@ class LimitHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ResetHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The handler."""
+    """The handler whose limit is removed."""
 
     handler: Handler
 

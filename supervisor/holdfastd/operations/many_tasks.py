@@ -35,7 +35,7 @@ class BeginBulk(TaskFilter, forbid_unknown_fields=True, frozen=True, kw_only=Tru
 
 
 class ChosenBulk(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The change of many tasks."""
+    """The change of many tasks to which the act applies."""
 
     change_id: ChangeId
 

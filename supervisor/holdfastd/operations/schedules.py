@@ -22,7 +22,7 @@ Time = Annotated[str, Meta(min_length=1, max_length=50, description="2030-01-31T
 
 
 class ChosenSchedule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The schedule."""
+    """The schedule to which the act applies."""
 
     schedule_id: ScheduleId
 

@@ -33,13 +33,13 @@ MessageId = Annotated[
 
 
 class ChosenTask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The task."""
+    """The task to which the act applies."""
 
     task_id: TaskId
 
 
 class ReasonedTask(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The task, and why it is changed."""
+    """The task to which the act applies, and the reason."""
 
     task_id: TaskId
     reason: Reason = ""

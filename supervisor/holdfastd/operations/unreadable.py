@@ -19,7 +19,7 @@ SetAsideAgo = Annotated[Age, Meta(description="Only entries that were set aside 
 
 
 class ChosenEntry(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The entry."""
+    """The entry to which the act applies."""
 
     address: Address
 

@@ -20,7 +20,7 @@ class RetryWebhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class GiveUpWebhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The webhook, and why it is given up."""
+    """The webhook to give up, and the reason."""
 
     webhook: Webhook
     reason: Reason = ""

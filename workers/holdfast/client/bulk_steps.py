@@ -22,7 +22,7 @@ from holdfast.store import Store
 
 
 def checked_verb(given: object) -> BulkVerb:
-    """The verb; raises InvalidTaskError for an unknown one."""
+    """Check the name of a verb; returns the verb. Raises InvalidTaskError for an unknown one."""
     if given not in set(BulkVerb):
         raise InvalidTaskError(f"verb {shown(given)}: one of {', '.join(BulkVerb)} is expected")
     return BulkVerb(str(given))

@@ -112,8 +112,8 @@ def _plain(value: object) -> str | bool | int | float:
 
 
 def _context(event: Mapping[str, Any]) -> Context | None:
-    """None if there is a current span: the record then belongs to it. Else a context with the ids in the record, if it
-    has any."""
+    """The context for a log record. None if there is a current span, because the record then belongs to this span.
+    Otherwise a context with the trace and span ids in the record, if it has any."""
     if get_current_span().get_span_context().is_valid:
         return None
     try:

@@ -1,4 +1,5 @@
-"""Parameters of several commands: the types of their values, the options that many have, and the confirmation."""
+"""Parameters of several commands: the types of their values, options that many commands have, and the question for
+confirmation."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ async def noted(request: Request, change: str, subject: str = "") -> AsyncGenera
 
 
 async def hint(request: Request, wanted: NameFilter) -> None:
-    """Let the answer say that a filter, which has found nothing, names a lane or handler that nobody knows."""
+    """Add a remark to the answer: the filter has found nothing, and names a lane or handler that nobody knows."""
     access = queue_of(request)
     if line := await unknown_names(access.store, access.settings, wanted):
         request.scope[WARNING] = line

@@ -168,8 +168,8 @@ DAY = 86400
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The times of a day that a rule names. Time is cut into steps of `step` seconds, and each counted step names the
-    times at `offsets` (seconds) from its beginning.
+    """The times of a day that a rule names. The day is cut into steps of `step` seconds. Each step that counts has
+    times at `offsets`, in seconds from its beginning.
 
     From `origin` on, every `interval`th step counts if it begins in `hours`. A step shorter than an hour must also
     begin in `minutes`, a step of a second also at `seconds`.

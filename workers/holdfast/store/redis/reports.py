@@ -118,7 +118,7 @@ class RedisReports(RedisPart):
 def _error_kind(
     kind: bytes, flat: Any, last_ms: int, failed: int, dead: int, latest: bytes, course: Any
 ) -> ErrorKind | None:
-    """None if somebody has damaged the facts of the kind."""
+    """Decode the facts of a kind of errors. None if somebody has damaged them."""
     facts = {name: value.decode(errors="replace") for name, value in pairs(flat)}
     runs, first_ms = facts.get("runs", "0"), facts.get("first", "")
     type_, place, message = (*facts.get("text", "").split("\n"), "", "", "")[:3]

@@ -67,7 +67,7 @@ class RedisWebhooks(RedisPart):
         return [notice for entry in entries if (notice := _given_up(entry))]
 
     async def notice_now(self, name: str) -> bool:
-        """Post a notice now that waits, or that was given up. False: it does neither any more."""
+        """Post a notice now. It must wait, or be among the notices that were given up; otherwise returns False."""
         return await self._number("webhook_now", name) == 1
 
     async def set_webhook(self, url: str) -> None:
