@@ -330,8 +330,14 @@ async def test_webhooks_that_wait_are_listed_tried_now_and_given_up(redis_settin
         assert given_up == {"webhook": shown["webhook"], "answer": "given-up"}
         [dropped] = await here.store.events_before("", 1)
         assert dropped.detail.startswith("wrong URL (given up by token over the API")
-        for verb in ("retry", "give-up"):
-            problem(await here.program.post(f"{path}/{verb}"), 404)
+        problem(await here.program.post(f"{path}/give-up"), 404)
+        [kept] = (await ok(await here.program.get(f"{API}/webhooks")))["given_up"]  # type: ignore[index]
+        assert (kept["webhook"], kept["why"].partition(" (")[0]) == (shown["webhook"], "wrong URL")
+        assert "hunter2" not in json.dumps(kept)
+        assert (await ok(await here.program.post(f"{path}/retry")))["answer"] == "due"  # type: ignore[index]
+        again = await ok(await here.program.get(f"{API}/webhooks"))
+        assert (again["total"], again["given_up"]) == (2, [])  # type: ignore[index]
+        problem(await here.program.post(f"{API}/webhooks/none/retry"), 404)
         problem(await here.program.get(f"{API}/webhooks?cursor=x"), 400)
 
 

@@ -90,4 +90,4 @@ async def test_a_handler_that_nobody_knows_has_no_page(redis_settings: RedisSett
 
 async def test_a_name_that_no_handler_can_have_is_refused(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
-        assert "1 to 200 characters" in await here.page("/handler?name=" + "x" * 201, 404)
+        assert "1 to 200 characters" in await here.page("/handler?name=" + "x" * 201, 400)
