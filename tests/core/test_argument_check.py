@@ -1,12 +1,13 @@
 """Arguments held against the JSON schema that a worker has published."""
 
-from __future__ import annotations
-
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from holdfast.core.published_handlers import Flaw, flaws
+from holdfast.handler.publication import arguments_schema
+from holdfast.handler.registry import Handlers
 
 LINE = {
     "type": "object",
@@ -37,7 +38,7 @@ SCHEMA: dict[str, Any] = {
         ({"lines": [{"count": 3}]}, "lines[0].sku", "is missing"),
         ({"lines": [{"sku": "x"}]}, "lines[0].sku", "at least 2 characters are allowed"),
         ({"share": 1}, "share", "less than 1 is allowed"),
-        ({"share": True}, "share", "a number is expected, not True"),
+        ({"share": "much"}, "share", "a number is expected, not 'much'"),
         ({"share": float("nan")}, "share", "a number is expected, not nan"),
         ({"since": 5}, "since", "a text or null is expected, not 5"),
         ({"strange": 1}, "strange", "is not expected"),
@@ -73,3 +74,32 @@ def test_what_is_not_understood_passes(schema: dict[str, Any]) -> None:
 
 def test_the_number_of_flaws_is_bounded() -> None:
     assert len(flaws({"type": "array", "items": {"type": "string"}}, list(range(1000)))) == 20
+
+
+CONVERTED: list[tuple[type[Any], list[Any], list[Any]]] = [
+    (int, ["3", " 4 ", True, 3.0], ["three", [], {}]),
+    (float, ["1.5", "1e3", False, 3], ["much", []]),
+    (bool, ["yes", "off", 1, 0.0, "True"], ["maybe", 2, []]),
+    (date, ["2026-01-31", 0], [[], {}]),
+    (timedelta, [5, "PT5S"], [[]]),
+    (list[int], [["1", 2]], [["one"], 5]),
+]
+
+
+@pytest.mark.parametrize(("kind", "taken", "refused"), CONVERTED)
+def test_what_a_worker_converts_has_no_flaw(kind: type[Any], taken: list[Any], refused: list[Any]) -> None:
+    handlers = Handlers()
+
+    @handlers.register("each")
+    def each(value: kind) -> None:  # type: ignore[valid-type]
+        """Takes a value of this type."""
+
+    signature = handlers.named()["each"].signature
+    schema = arguments_schema(signature)
+    for value in taken:
+        signature.fit({"value": value})
+        assert flaws(schema, {"value": value}) == []
+    for value in refused:
+        with pytest.raises(ValueError, match="value"):
+            signature.fit({"value": value})
+        assert flaws(schema, {"value": value})

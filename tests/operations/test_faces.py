@@ -81,6 +81,24 @@ CASES = [
         {"running": 3, "per_key": None, "rate": "100/m", "create": True},
         answers={"subject": LANE, "answer": "bounded"},
     ),
+    Case(
+        LIMIT_LANE,
+        "mial",
+        ("lanes", "set", "mial"),
+        LIMITS,
+        {"running": 3},
+        before=(PAUSE,),
+        refusal="did you mean mail?",
+    ),
+    Case(
+        RESET_LANE,
+        "mial",
+        ("lanes", "set", "mial", "--reset"),
+        ("DELETE", "/lanes/{}/limits"),
+        before=(PAUSE,),
+        refusal="did you mean mail?",
+        left_out=("form",),
+    ),
     Case(LIMIT_LANE, LANE, LIMIT, LIMITS, {"running": 0, "create": True}, refusal="use a whole number from 1 to"),
     Case(
         LIMIT_LANE, LANE, LIMIT, LIMITS, {"rate": "fast", "create": True}, refusal="a rate must be a number and a time"

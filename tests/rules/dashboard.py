@@ -837,6 +837,18 @@ DASHBOARD = (
         f"{_BULK}::test_a_viewer_begins_stops_and_chooses_nothing",
     ),
     Rule(
+        "arguments that the schema of another live worker allows are accepted",
+        "not all(flaws(each, kwargs) for each in self.earlier)",
+        "False",
+        "tests/operations/test_submit_checked.py::test_arguments_that_another_published_schema_allows_are_accepted",
+    ),
+    Rule(
+        "arguments that workers convert are accepted",
+        "any(_IS[each](value) or _is_converted(each, schema, value) for each in known)",
+        "any(_IS[each](value) for each in known)",
+        "tests/core/test_argument_check.py::test_what_a_worker_converts_has_no_flaw",
+    ),
+    Rule(
         "an act that is interrupted has an entry in Activity",
         'asked.end("interrupted")\nawait asked.write()',
         'asked.end("interrupted")',

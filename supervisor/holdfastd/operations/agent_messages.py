@@ -21,7 +21,7 @@ from holdfastd.a2a.agent_task import AgentMessage, PushTarget, read_targets, spe
 from holdfastd.a2a.agent_task_view import LONG_ID, task_view
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.act import Act, Doing
-from holdfastd.operations.submit_tasks import SUBMIT_TASKS
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, HandlerCalls
 from holdfastd.operations.tasks import SEND_MESSAGE
 
 LONGEST_ID = 1000  # characters of an id that a client chooses
@@ -55,8 +55,9 @@ async def begin_agent_task(doing: Doing, given: SendAgentMessage) -> str:
     """Submit the task of a client's first message; the answer is the id of the task."""
     message, settings, retries = given.message, doing.settings, doing.manager.retries
     task_id = task_id_of(message, settings.queue_name, doing.operator.name)
-    name, _ = call_of([{"parts": message.parts}])
-    handler = await retries.call(doing.store.published_handler, name) if name else None
+    name, kwargs = call_of([{"parts": message.parts}])
+    calls = HandlerCalls(lambda name: retries.call(doing.store.kept_handler, name))
+    handler = await calls.called(name, kwargs) if name else None
     lane = (handler.lane if handler else "") or settings.web_a2a_lane or settings.queue_name
     one = submission_of(given, task_id, lane, settings.max_message_bytes, given.target)
     if given.target:

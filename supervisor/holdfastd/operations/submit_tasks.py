@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Annotated, TypedDict
 
 import msgspec
 from msgspec import Meta
 
+from holdfast.client.arguments import check_name
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import Draft, refusal
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Receipt, Submission
 from holdfast.core.identity import first_message_id
+from holdfast.core.plain_json import shown
+from holdfast.core.published_handlers import KeptHandler
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, InvalidTaskError
+from holdfast.store import Store
 from holdfastd.operations.act import Act, Doing
+from holdfastd.operations.known import known_handlers, meant
 from holdfastd.operations.notes import AskedChange
 
 MOST_TASKS = 1000  # tasks in one request
@@ -23,10 +30,16 @@ MOST_TASKS = 1000  # tasks in one request
 TaskSpecs = Annotated[list[TaskSpec], Meta(min_length=1, max_length=MOST_TASKS)]
 
 
+Unchecked = Annotated[
+    bool, Meta(description="Submit tasks whose arguments do not fit the handler that workers have published, too.")
+]
+
+
 class SubmitTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The tasks. All are checked before the first is written."""
 
     tasks: TaskSpecs
+    unchecked: Unchecked = False
 
 
 class TaskReceipt(TypedDict):
@@ -38,8 +51,13 @@ class TaskReceipt(TypedDict):
 
 
 async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
-    """Submit one task, or a list of tasks."""
-    specs = [_identified(spec) for spec in given.tasks]
+    """Submit one task, or a list of tasks. The arguments of a named handler must fit what its workers have
+    published."""
+    call = HandlerCalls(lambda name: doing.call(doing.store.kept_handler, name), given.unchecked)
+    fitted = [await _fitted(call, place, spec, len(given.tasks)) for place, spec in enumerate(given.tasks)]
+    specs = [_identified(spec) for spec in fitted]
+    if not all(call.found.values()):
+        doing.asked.hint = await doing.call(unpublished, doing.store, call)
     batch = [_prepared(doing, place, spec, len(specs)) for place, spec in enumerate(specs)]
     receipts = await doing.manager.submit(batch)
     judged = _judged(batch, receipts)
@@ -89,6 +107,60 @@ def _prepared(doing: Doing, place: int, spec: TaskSpec, count: int) -> Submissio
         if count > 1:
             error.add_note(f"[{place}]")
         raise
+
+
+async def _fitted(call: HandlerCalls, place: int, spec: TaskSpec, count: int) -> TaskSpec:
+    try:
+        return await call.fitted(spec)
+    except InvalidTaskError as error:
+        if count > 1:
+            error.add_note(f"[{place}]")
+        raise
+
+
+@dataclass(slots=True)
+class HandlerCalls:
+    """Checks tasks of named handlers against the handlers that workers have published. `read`: reads a handler by its
+    name. `unchecked`: arguments are not checked. `found`: the handlers that were read, so that each is read once."""
+
+    read: Callable[[str], Awaitable[KeptHandler | None]]
+    unchecked: bool = False
+    found: dict[str, KeptHandler | None] = field(default_factory=dict[str, KeptHandler | None])
+
+    async def fitted(self, spec: TaskSpec) -> TaskSpec:
+        """The task with the lane of its handler. Raises InvalidTaskError if no published schema allows its
+        arguments."""
+        if spec.name is None:
+            return spec
+        handler = await self.called(spec.name, spec.kwargs or {})
+        return msgspec.structs.replace(spec, lane=spec.lane or handler.lane or None) if handler else spec
+
+    async def called(self, name: str, kwargs: Mapping[str, object]) -> KeptHandler | None:
+        """The handler of this name; None if no live worker has published it. Raises InvalidTaskError for arguments that
+        no published schema allows."""
+        check_name(name)
+        if name not in self.found:
+            self.found[name] = await self.read(name)
+        handler = self.found[name]
+        if handler and not self.unchecked and (misfits := handler.misfits(kwargs)):
+            named = set(handler.arguments.get("properties", ())) if handler.arguments else set[str]()
+            told = [_told(place, why, named.difference(kwargs)) for place, why in misfits]
+            raise InvalidTaskError(f"kwargs: {name}: {'; '.join(told)}"[:1000])
+        return handler
+
+
+def _told(place: str, why: str, free: set[str]) -> str:
+    near = get_close_matches(place, free, 1)
+    return f"{place}: {why}" + (f", did you mean {near[0]}?" if near and place not in free else "")
+
+
+async def unpublished(store: Store, call: HandlerCalls) -> str:
+    """The line about the first handler that no live worker has published; empty if workers publish nothing at all."""
+    known = await known_handlers(store)
+    missing = next((name for name, handler in call.found.items() if handler is None), "")
+    if not known or missing in known:
+        return ""
+    return f"no live worker has the handler {shown(missing)}: {meant(missing, known)}"
 
 
 def _identified(spec: TaskSpec) -> TaskSpec:

@@ -4,6 +4,7 @@ here."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -34,15 +35,46 @@ class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
     timeout: float | None = None
 
 
+class KeptHandler(PublishedHandler, frozen=True, omit_defaults=True):
+    """A handler as the store keeps it. `earlier`: other schemas that workers have published for it since a worker last
+    had to publish it anew; live workers may still have them. The empty schema allows any arguments."""
+
+    earlier: tuple[dict[str, Any], ...] = ()
+
+    def misfits(self, kwargs: Mapping[str, object]) -> list[Flaw]:
+        """The flaws of a task's arguments by the latest schema. None if another schema allows them: a worker with that
+        schema may run the task."""
+        if self.arguments is None or not all(flaws(each, kwargs) for each in self.earlier):
+            return []
+        return flaws(self.arguments, kwargs)
+
+
 _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(PublishedHandler)
+_kept_decoder = msgspec.json.Decoder(KeptHandler)
+MOST_EARLIER = 3  # schemas; with more, any arguments are allowed
+ANY: dict[str, Any] = {}  # the schema of any arguments
 
 
-def spelled(handler: PublishedHandler) -> bytes:
-    """The handler as text for the store, without the schema of its arguments if this is too large."""
+def spelled(handler: PublishedHandler, before: bytes | None = None) -> bytes:
+    """The handler as text for the store, without the schema of its arguments if this is too large. `before`: the text
+    that it replaces, whose schemas are kept beside the new one."""
     if handler.arguments is not None and len(_encode(handler.arguments)) > MOST_BYTES:
         handler = msgspec.structs.replace(handler, arguments=None)
-    return _encode(handler)
+    kept = read_kept(before) if before else None
+    if kept is None or not handler.name:
+        return _encode(handler)
+    others = [each for each in (kept.arguments or ANY, *kept.earlier) if each != (handler.arguments or ANY)]
+    earlier = tuple(others) if len(others) <= MOST_EARLIER else (ANY,)
+    return _encode(KeptHandler(**msgspec.structs.asdict(handler), earlier=earlier))
+
+
+def read_kept(text: bytes) -> KeptHandler | None:
+    """Read a handler with its earlier schemas; None if Holdfast did not write the text."""
+    try:
+        return _kept_decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def read_published(text: bytes) -> PublishedHandler | None:
@@ -198,7 +230,24 @@ def _expected(schema: Schema) -> str:
 
 def _is_of_type(schema: Schema, value: Any) -> bool:
     types = _types(schema)
-    return not types or any(_IS[each](value) for each in types if each in _IS) or not _IS.keys() & set(types)
+    known = [each for each in types if each in _IS]
+    return not known or any(_IS[each](value) or _is_converted(each, schema, value) for each in known)
+
+
+def _is_converted(kind: str, schema: Schema, value: Any) -> bool:
+    """True if workers convert the value to this type: the text 3 to a number, a number to a date."""
+    if kind == "string":
+        return "format" in schema and _IS["number"](value)
+    return str(value).strip().lower() in _BOOLEANS if kind == "boolean" else kind in _CONVERTED and _is_numeric(value)
+
+
+def _is_numeric(value: object) -> bool:
+    return isinstance(value, bool) or (isinstance(value, str) and _NUMERIC.fullmatch(value.strip()) is not None)
+
+
+_CONVERTED = frozenset({"integer", "number"})
+_NUMERIC = re.compile(r"[+-]?[0-9_.]+(e[+-]?[0-9]+)?|[+-]?(inf(inity)?|nan)", re.IGNORECASE)
+_BOOLEANS = frozenset({"0", "1", "0.0", "1.0", "true", "false", "t", "f", "yes", "no", "y", "n", "on", "off"})
 
 
 _IS: dict[str, Callable[[Any], bool]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -15,7 +15,7 @@ from holdfast.core.acceptance import Accepted, IfParentFails, Receipt
 from holdfast.core.outcomes import read_result
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.words import counted
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, StoreError
 from holdfast.exits import Exit
 from holdfastd.cli.common import CommandError, Session, options, output, parameters
 from holdfastd.cli.common.error_report import single_error
@@ -25,7 +25,8 @@ from holdfastd.cli.submit import task_sources
 from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Submitted, Tally, submit_all
 from holdfastd.cli.submit.task_sources import LineIds, path_of
 from holdfastd.documents import task_documents
-from holdfastd.operations.submit_tasks import SUBMIT_TASKS, name_submitted
+from holdfastd.operations.reading import description_of
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, HandlerCalls, Unchecked, name_submitted, unpublished
 
 # Prints the answers of `submit`, which must go on if standard output fails: its tasks are already accepted.
 
@@ -87,6 +88,7 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
     help="Submit one task for each JSON object, one per line: text, data, name, kwargs, task_id, …",
 )
 @click.option("--again", is_flag=True, help="Submit the lines of a file once more, even if they were submitted before.")
+@click.option("--unchecked", is_flag=True, help=description_of(Unchecked))
 @click.option("--wait", is_flag=True, help="Wait for the results and print them. Exit status 1 if a task failed.")
 @click.option(
     "--delay", type=parameters.DURATION, help="Start after this delay at the earliest: seconds, or 5m, 1h30m, 7d."
@@ -141,6 +143,7 @@ def submit(
     lines: BinaryIO | None,
     jsonl: BinaryIO | None,
     again: bool,
+    unchecked: bool,
     wait: bool,
     **given: Any,
 ) -> int:
@@ -174,7 +177,10 @@ def submit(
             listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
             try:
                 manager = manager_of(store, session.settings, later or first)
-                return await _noted(store, tally, lambda told: submit_all(manager, items, listener, tally, told))
+                calls = HandlerCalls(lambda name: (later or first).call(store.kept_handler, name), unchecked)
+                return await _noted(
+                    store, tally, calls, lambda told: submit_all(manager, calls, items, listener, tally, told)
+                )
             except (HoldfastError, BaseExceptionGroup) as error:
                 if upto := tally.upto():
                     single_error(error).add_note(upto)
@@ -184,12 +190,17 @@ def submit(
 
 
 async def _noted(
-    store: Store, tally: Tally, work: Callable[[Submitted], Awaitable[task_sources.BadLineError | None]]
+    store: Store,
+    tally: Tally,
+    calls: HandlerCalls,
+    work: Callable[[Submitted], Awaitable[task_sources.BadLineError | None]],
 ) -> task_sources.BadLineError | None:
     """Run `work`, and note its submissions once in Activity: when all are submitted, or when it ends early."""
     async with asking(store, SUBMIT_TASKS.name) as asked:
 
         async def tell(error: task_sources.BadLineError | None = None) -> None:
+            with suppress(StoreError):
+                asked.hint = "" if all(calls.found.values()) else await unpublished(store, calls)
             name_submitted(asked, tally.first, tally.accepted, tally.refused, error)
             await asked.write()
 

@@ -27,7 +27,7 @@ from holdfast.why.outlook import waiting_reason
 from holdfastd.cli.common import output
 from holdfastd.cli.common.work_progress import TaskProgressLine, WorkRate
 from holdfastd.cli.submit.task_sources import BadLineError, Item
-from holdfastd.operations.submit_tasks import submit_window
+from holdfastd.operations.submit_tasks import HandlerCalls, submit_window
 
 WINDOW = 500  # tasks submitted, and then waited for, together
 PLACES = 20  # pairs of lane and handler that are checked for workers, at most
@@ -75,6 +75,7 @@ Submitted = Callable[[BadLineError | None], Awaitable[None]]
 
 async def submit_all(
     manager: TaskManager,
+    calls: HandlerCalls,
     items: AsyncIterator[Sequence[Item]],
     listener: SubmitListener,
     tally: Tally,
@@ -87,7 +88,7 @@ async def submit_all(
         try:
             async for chunk in items:
                 for start in range(0, len(chunk), WINDOW):
-                    ids = await _submit(manager, chunk[start : start + WINDOW], listener, tally)
+                    ids = await _submit(manager, calls, chunk[start : start + WINDOW], listener, tally)
                     if listener.settled:
                         await room.acquire()
                         waiters.start_soon(_wait, manager, ids, listener, tally, room)
@@ -97,10 +98,12 @@ async def submit_all(
     return bad
 
 
-async def _submit(manager: TaskManager, window: Sequence[Item], listener: SubmitListener, tally: Tally) -> list[str]:
+async def _submit(
+    manager: TaskManager, calls: HandlerCalls, window: Sequence[Item], listener: SubmitListener, tally: Tally
+) -> list[str]:
     receipts: list[Receipt] = []
     new: list[Submission] = []
-    drafts = [_draft(manager, item) for item in window]
+    drafts = [await _draft(manager, calls, item) for item in window]
     for each, answer, error in await submit_window(manager, drafts):
         if error:
             tally.refused += 1
@@ -128,9 +131,9 @@ async def _warn(manager: TaskManager, new: Sequence[Submission], tally: Tally) -
                     output.note(f"warning: accepted tasks must wait: {why_not}")
 
 
-def _draft(manager: TaskManager, item: Item) -> Draft:
+async def _draft(manager: TaskManager, calls: HandlerCalls, item: Item) -> Draft:
     try:
-        return manager.submitter.draft(item.spec)
+        return manager.submitter.draft(await calls.fitted(item.spec))
     except InvalidTaskError as error:
         if item.number:
             raise BadLineError(item.number, error) from None

@@ -22,7 +22,7 @@ from holdfastd.documents.queue_documents import UnreadableDocument, unreadable_d
 from holdfastd.operations import batches, dead, many_tasks, tasks, unreadable
 from holdfastd.operations.act import Face
 from holdfastd.operations.errors import NotFoundError
-from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks, TaskReceipt, TaskSpecs
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks, TaskReceipt, TaskSpecs, Unchecked
 from holdfastd.web.access.forms import doing, hint
 from holdfastd.web.api.operation import ApiCall, ApiOperation, Limit, PageQuery, route
 from holdfastd.web.live.event_streams import task_stream
@@ -30,14 +30,23 @@ from holdfastd.web.live.stream_response import held
 from holdfastd.web.queue.found_tasks import Cursor, TaskSearch, counted_meanwhile, found_tasks
 
 
-async def submit_tasks(call: ApiCall, body: TaskSpec | TaskSpecs) -> TaskReceipt | list[TaskReceipt]:
+class SubmitQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    unchecked: Unchecked = False
+
+
+async def submit_tasks(
+    call: ApiCall, body: TaskSpec | TaskSpecs, query: SubmitQuery
+) -> TaskReceipt | list[TaskReceipt]:
     """Submit one task, or a list of tasks.
 
     The status is 201 if a task is new, and 200 for the same task with the same id again. Other content under a known id
-    gets 409. All tasks of a list are checked before the first is written.
+    gets 409. All tasks of a list are checked before the first is written. Arguments that do not fit a published handler
+    are refused, unless `unchecked` is set.
     """
     tasks = [body] if isinstance(body, TaskSpec) else body
-    receipts = await SUBMIT_TASKS.carry_out(doing(call.access, call.asked, Face.API), SubmitTasks(tasks))
+    receipts = await SUBMIT_TASKS.carry_out(
+        doing(call.access, call.asked, Face.API), SubmitTasks(tasks, query.unchecked)
+    )
     call.status = 201 if any(each["answer"] == Accepted.NEW for each in receipts) else 200
     return receipts[0] if isinstance(body, TaskSpec) else receipts
 

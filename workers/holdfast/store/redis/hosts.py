@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.core.published_handlers import PublishedHandler, read_published, spelled
+from holdfast.core.published_handlers import KeptHandler, PublishedHandler, read_kept, read_published, spelled
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder, halt_mark, halted_host
 from holdfast.store.redis.connection import RedisPart
 from holdfast.store.redis.decode import pairs
@@ -56,14 +56,22 @@ class RedisHosts(RedisPart):
 
     async def publish_handlers(self, handlers: Sequence[PublishedHandler]) -> None:
         """Keep these handlers by name. When workers come or go, handlers that no live worker has are forgotten."""
-        fields = [part for handler in handlers for part in (handler.name, spelled(handler))]
-        if fields:
-            await self._command("HSET", self._keys["published"], *fields)
+        if not handlers:
+            return
+        before = await self._command("HMGET", self._keys["published"], *(handler.name for handler in handlers))
+        texts = [spelled(handler, text) for handler, text in zip(handlers, before, strict=True)]
+        fields = [part for handler, text in zip(handlers, texts, strict=True) for part in (handler.name, text)]
+        await self._command("HSET", self._keys["published"], *fields)
 
     async def published_handler(self, name: str) -> PublishedHandler | None:
         """The handler of this name ('': of tasks that name none), as it was published last."""
         text = await self._command("HGET", self._keys["published"], name)
         return None if text is None else read_published(text)
+
+    async def kept_handler(self, name: str) -> KeptHandler | None:
+        """The handler of this name, as it was published last, with the schemas that were published before."""
+        text = await self._command("HGET", self._keys["published"], name)
+        return None if text is None else read_kept(text)
 
     async def published_handlers(self) -> tuple[PublishedHandler, ...]:
         """All published handlers, in the order of their names."""
