@@ -13,6 +13,7 @@ from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfastd.cli.event_commands import PAGE as EVENTS
 from holdfastd.cli.tasks.list_and_show import PAGE
+from holdfastd.documents.task_list import BEGINNING
 from holdfastd.operations.whole_queue import PAGE as KEYS
 from holdfastd.steward.duties import lane_duties, upkeep
 
@@ -29,6 +30,7 @@ def looks(store: Store, hand: Hand) -> Iterator[tuple[str, Look]]:
     for name, wanted in _LISTS.items():
         yield f"tasks list{name}", lambda wanted=wanted: store.tasks(wanted, PAGE)
     yield "tasks list --cursor", lambda: _second_page(store)
+    yield "tasks list, outlines", lambda: store.outlines([work.task_id(number) for number in range(PAGE)], BEGINNING)
     yield "tasks show", lambda: store.get(LOOKED)
     yield "why", lambda: store.place(LOOKED)
     yield "queue peek", lambda: store.peek_entries(QUEUE, 10)

@@ -432,6 +432,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("parts of any size are kept", "emitted", " and bytes - first.bytes < PARTS_BYTES then", " then", emitted.test_parts_are_bounded_in_bytes),
     ("any number of batches is dropped at once", "emitted", "for _ = 1, PARTS_AT_ONCE do", "for _ = 1, 1e9 do", bounded_work.test_batches_of_parts_are_dropped_a_few_at_a_time),
     ("an answer holds all parts", "parts", "if bytes > 0 and bytes + #batch > PARTS_TOLD then", "if false then", bounded_work.test_parts_are_read_in_pages),
+    ("the damaged trail of one task hides a list", "outlines", "pcall(trail_of, ARGV[i])", "true, trail_of(ARGV[i])", listing.test_a_damaged_trail_hides_no_other_task_of_a_list),
     ("parts are read again", "parts", "batch.position <= after", "false", bounded_work.test_parts_are_read_in_pages),
     ("parts stay when their task is forgotten", "deletion", ", KEY.parts .. id)", ")", emitted.test_parts_go_with_their_task),
     ("an answer holds the names of all steps", "step_names", "if bytes > 0 and bytes", "if false and bytes", bounded_work.test_steps_are_read_in_pages),

@@ -10,7 +10,7 @@ from holdfast.client.manager import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.delivery import Settle
 from holdfast.core.task_states import State
-from holdfast.core.tasks import TextSearch, Wanted
+from holdfast.core.tasks import TaskOutline, TextSearch, Wanted
 from holdfast.errors import InvalidTaskError
 from tests.lua.namespace import Namespace
 from tests.lua.operations import calling, submission
@@ -85,6 +85,16 @@ async def test_foreign_tasks_are_found_by_their_handlers_name(space: Namespace) 
     await space.push(calling("f1", "report"), calling("f2", "other"))
     await space.take("a")
     assert await listed(space, name="report") == ["f1"]
+
+
+async def test_a_damaged_trail_hides_no_other_task_of_a_list(space: Namespace) -> None:
+    await space.submit("damaged", "whole")
+    await space.do("SET", space.key("trail:damaged"), "no list")
+    await space.do("DEL", space.key("op:damaged"))
+    await space.do("RPUSH", space.key("op:damaged"), "no text")
+    found = await space.store.outlines(["damaged", "whole"], 1000)
+    assert found["damaged"] == TaskOutline()
+    assert b"whole" in found["whole"].operation
 
 
 async def test_what_is_looked_at_for_a_page_is_bounded(space: Namespace) -> None:

@@ -23,6 +23,24 @@ _KINDS = "tests/cli/test_error_kinds.py::test_each_way_to_fail_is_a_kind_and_a_r
 
 DASHBOARD = (
     Rule(
+        "arguments in brief show no secret",
+        "for name, value in hide(some).items()",
+        "for name, value in some.items()",
+        "tests/web/test_search.py::test_a_row_has_the_arguments_in_brief_without_secrets",
+    ),
+    Rule(
+        "the first words of a message show no secret",
+        "brief_value(hide(_beginning(content, MOST_WORDS)), MOST_WORDS)",
+        "brief_value(_beginning(content, MOST_WORDS), MOST_WORDS)",
+        "tests/web/test_search.py::test_a_row_has_the_arguments_in_brief_without_secrets",
+    ),
+    Rule(
+        "the value of a step shows no secret",
+        "json.dumps(redaction.value(value), ensure_ascii=False)",
+        "json.dumps(value, ensure_ascii=False)",
+        "tests/web/test_task_page.py::test_steps_have_arguments_value_and_time_without_secrets",
+    ),
+    Rule(
         "a change of all tasks of a kind of error touches no other kind",
         'error="" if self.error is None else check_error_kind(self.error),',
         "",
@@ -90,8 +108,8 @@ DASHBOARD = (
     ),
     Rule(
         "a change of many tasks by the command line finds none by a hidden value",
-        ", _redaction(session).value",
-        "",
+        "SubmitRetries(attempts=1), redaction_of(session).value",
+        "SubmitRetries(attempts=1)",
         "tests/cli/test_bulk.py::test_hidden_values_are_not_searched",
     ),
     Rule(

@@ -408,7 +408,7 @@ WORKER = [
     ),
     Rule(
         "the result of a step is recorded before the handler goes on",
-        "await self._log.keep(place, name, encoded)",
+        "await self._log.keep(place, name, noted(encoded))",
         "StepKept(StepVerdict.OK, name)",
         "tests/handler/test_steps.py::test_a_recorded_result_is_returned_without_a_call",
     ),
