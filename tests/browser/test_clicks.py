@@ -60,7 +60,7 @@ class Hand:
 def test_why_a_task_failed_is_one_click_from_the_list(worked: str, chromium: Any) -> None:
     with opened(chromium, worked) as seen:
         hand = Hand(seen.page)
-        seen.page.goto("/dead")
+        seen.page.goto("/tasks?state=failed")
         hand.click(f"a[href*='/task?id={FAILED[0]}']")
         seen.page.wait_for_selector("pre:visible:has-text('ValueError: the printer is on fire')")
         assert hand.clicks == 1
@@ -90,3 +90,14 @@ def test_what_a_slow_handler_does_is_two_clicks_away(worked: str, chromium: Any)
         hand.click("main a[href*='/task?id=invoice-7']")
         seen.page.wait_for_selector("h1:has-text('invoice')")
         assert hand.clicks == 2
+
+
+def test_all_failures_of_one_kind_are_retried_with_three_clicks(worked: str, chromium: Any) -> None:
+    with opened(chromium, worked) as seen:
+        hand = Hand(seen.page)
+        hand.click("nav a:text-is('Handlers')")
+        hand.click("tr:has-text('the printer is on fire') a:text-is('Retry…')")
+        seen.page.wait_for_selector("main:has-text('3 ')")
+        hand.click("main form button.primary")
+        seen.page.wait_for_selector("tr:has-text('Retry failed'):has-text('done'):has(td.number:text-is('3'))")
+        assert hand.clicks == 3
