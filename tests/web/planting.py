@@ -23,6 +23,7 @@ from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.delivery import Holding, Settle, Settlement
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import Introduction
+from holdfast.os.stack_file import Stacks
 from holdfast_config import RedisSettings
 from holdfastd.control.local_supervisor import Found, LocalSupervisor
 from holdfastd.control.socket_protocol import Deaths, DeathStatus, ProcessStatus, StoreStatus, SupervisorStatus
@@ -83,8 +84,8 @@ def supervise(monkeypatch: pytest.MonkeyPatch, given: Planting) -> None:
         *("0.1.0", 6, given.name, 1.0, 1, 1, given.text, given.text, 1, False, store, [worker], Deaths(1, [died]))
     )
 
-    async def stacks(self: LocalSupervisor, incarnation: str) -> str:
-        return given.text
+    async def stacks(self: LocalSupervisor, incarnation: str) -> Stacks:
+        return Stacks(given.text, [])
 
     async def find(self: LocalSupervisor) -> Found:
         return Found(Path("run"), status)
