@@ -695,8 +695,8 @@ WORKER = [
     ),
     Rule(
         "the end of an earlier turn settles nothing",
-        "reported = self._finish(delivery.task_id, report) if is_latest else None",
-        "reported = self._finish(delivery.task_id, report)",
+        "reported = self._finish(delivery.task_id, report, progress) if is_latest else None",
+        "reported = self._finish(delivery.task_id, report, progress)",
         "tests/worker/test_running.py"
         "::test_another_turn_of_a_task_begins_when_the_running_one_has_ended_and_its_result_counts_alone",
     ),
