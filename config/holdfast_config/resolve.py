@@ -160,7 +160,7 @@ def outside_slot(settings: Settings) -> list[str]:
         return []
     return [
         f"lane {lane!r}: a Cluster may keep this list on another node than the queue {settings.queue_name!r}; "
-        f"in a Cluster a lane is {{{settings.queue_name}}}:lane:NAME, or NAME without a colon"
+        f"in a Cluster give NAME without a colon, or {{{settings.queue_name}}}:lane:NAME"
         for lane in settings.lane_names
         if ":" in lane and lane != settings.queue_name and not lane.startswith(f"{{{settings.queue_name}}}:")
     ]

@@ -180,7 +180,9 @@ class Settings(BaseModel):
     )
     max_attempts: _Thousand = _field(3, "Maximum number of runs of a task that fails.")
     max_crashes: Annotated[int, integer(2, 1_000)] = _field(
-        3, "Runs of a task after the first death of its worker. If all of them end a worker, the task is a dead letter."
+        3,
+        "Further runs of a task whose worker died in its first run. If a worker dies in each of them, too, the task is "
+        "a dead letter.",
     )
     retry_base: _Duration = _field(1.0, "Pause before the first retry of a task. The pause doubles with each retry.")
     retry_cap: _Duration = _field(300.0, "Maximum pause before a retry of a task.")

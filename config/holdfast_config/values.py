@@ -68,7 +68,9 @@ def size(value: object) -> int:
     match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value).strip())
     number = round(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")) if match else -1
     if not 1 <= number < 1 << 60:
-        raise ValueError("must be a size such as 500MB or 1.5GB: bytes, or KB, MB, GB, TB (of 1024)")
+        raise ValueError(
+            "must be a size such as 500MB or 1.5GB: a number of bytes, or a number with KB (1024 bytes), MB, GB or TB"
+        )
     return number
 
 

@@ -76,10 +76,11 @@ supervisor web-user grace --no-password >> web-users
     help="The user gets no password, and can log in only at the proxy (--web-trust-proxy).",
 )
 def web_user(name: str, role: str, *, no_password: bool) -> None:
-    """Print a line for one user, to be added to the file of --web-users-file. A viewer reads, an operator also changes.
+    """Print a line for one user, to be added to the file of --web-users-file. A viewer can only
+    read; an operator can also make changes.
 
-    The command asks for the password, or reads it from the first line of standard input. Only the owner of the file, or
-    its owner and group, may have access to the file: chmod 600. A changed line takes effect at once, without a restart.
+    The command asks for the password, or reads it from the first line of standard input. The file must be closed
+    to all users but its owner and group: chmod 600 or 640. A changed line takes effect at once, without a restart.
     """
     try:
         check_name(name)

@@ -33,7 +33,9 @@ def check_known(kind: str, name: str, known: Collection[str]) -> None:
     if name in known:
         return
     near = meant(name, known)
-    raise UnknownNameError(f"{kind} {shown(name)}: there is no such {kind}; {near} (to name a new {kind}, use create)")
+    raise UnknownNameError(
+        f"{kind} {shown(name)}: there is no such {kind}; {near} (for a new {kind} add --create, or create=true)"
+    )
 
 
 def meant(name: str, known: Collection[str]) -> str:

@@ -67,7 +67,10 @@ class CleanTasks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     older: Annotated[Age, Meta(description="Only tasks that ended at least this long ago: 90s, 5m, 7d.")] = None
     lane: OfLane = None
     name: OfHandler = None
-    limit: Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of tasks, the latest first.")] | None = None
+    limit: (
+        Annotated[int, Meta(ge=1, le=10_000, description="Remove at most so many tasks, those that ended last first.")]
+        | None
+    ) = None
 
 
 class TaskState(TypedDict):

@@ -93,7 +93,7 @@ FIRES_FIT = tables.TableFit(("task",), ("detail",), drop=("scheduled for", "deta
 @click.option(
     "--count", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Number of fires to show."
 )
-@click.option("--after", help="Only fires after this time. Default: now.", metavar="TIME")
+@click.option("--after", help="Show the moments after this time. Default: now.", metavar="TIME")
 @click.option("--schedule", help="AT:<time>, or a recurrence rule.")
 @when
 @options.reading

@@ -161,7 +161,10 @@ _CLEANED = {
         "--state", type=ENDED, multiple=True, help="Only tasks in this final state (repeatable). Default: all."
     ),
     "limit": click.option(
-        "--limit", type=click.IntRange(1, 10_000), help="Maximum number of tasks, the latest first.", metavar="N"
+        "--limit",
+        type=click.IntRange(1, 10_000),
+        help="Remove at most so many tasks, those that ended last first.",
+        metavar="N",
     ),
 }
 

@@ -153,7 +153,7 @@ class ScheduleHistory(TypedDict):
 
 class NextQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     count: Annotated[int, Meta(ge=1, le=1000, description="Number of fires.")] = 5
-    after: Annotated[schedules.Time | None, Meta(description="Only fires after this time. Default: now.")] = None
+    after: Annotated[schedules.Time | None, Meta(description="Show the moments after this time. Default: now.")] = None
 
 
 class FireTime(TypedDict):

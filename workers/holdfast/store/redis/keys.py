@@ -199,7 +199,7 @@ class Keys:
         if self.in_cluster and ":" in name and name != self.queue:
             raise InvalidTaskError(
                 f"a Cluster may keep lane {lane!r} on another node than queue {self.queue!r}; "
-                f"in a Cluster a lane is {self['lane']}NAME, or NAME without a colon"
+                f"in a Cluster give NAME without a colon, or {self['lane']}NAME"
             )
         return name
 
