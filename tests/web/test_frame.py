@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import holdfastd.web
 from holdfast import TaskSpec
 from holdfast_config import RedisSettings
 from holdfastd.doctor.finding import Finding, Level
@@ -15,6 +18,7 @@ from tests.lua.operations import introduction
 from tests.web.site import site
 
 pytestmark = pytest.mark.anyio
+STATIC = Path(holdfastd.web.__file__).parent / "static"
 
 
 def finding(look: str) -> Finding:
@@ -175,3 +179,10 @@ async def test_each_page_has_at_most_one_primary_button(redis_settings: RedisSet
             shown = (await here.browser.get(path, headers={"accept": "text/html"})).text
             primary = re.findall(r'<(?:button|a)[^>]*class="(?:button )?primary"[^>]*>([^<]*)', shown)
             assert len(primary) <= 1, (path, primary)
+
+
+def test_each_part_of_the_look_is_defined_once() -> None:
+    """Two pages that give one class two looks spoil each other's."""
+    css = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", (STATIC / "pages.css").read_text())
+    defined = Counter(re.findall(r"(?:^|[};])\s*(\.[\w-]+) \{", css))
+    assert [name for name, times in defined.items() if times > 1] == []

@@ -75,7 +75,7 @@ async def test_a_paused_task_can_be_resumed_and_a_retried_one_is_not_retried_aga
 
 async def test_a_message_continues_a_task_and_the_same_form_twice_is_one(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here, working(redis_settings):
-        await here.manager.run_task(name="asks", task_id="t")
+        await here.manager.run_task("sell the otters", name="asks", task_id="t")
         assert (await here.manager.wait("t", 60)).state is State.INPUT_REQUIRED
         shown = await here.page("/task?id=t")
         assert "Which region?" in shown
@@ -89,6 +89,7 @@ async def test_a_message_continues_a_task_and_the_same_form_twice_is_one(redis_s
         shown = await here.page("/task?id=t")
         assert "eu\nus" in shown
         assert "Which region?" in shown, "the turn before is shown"
+        assert '<span class="brief">sell the otters</span>' in shown, "the title is what the task was submitted with"
 
 
 async def test_a_message_has_the_id_of_its_form(redis_settings: RedisSettings) -> None:
@@ -276,7 +277,7 @@ async def test_steps_have_arguments_value_and_time_without_secrets(redis_setting
         assert "<otters>" not in raw
         for secret in ("sk-hidden", "hunter2", "abcd1234"):
             assert secret not in raw
-        step = re.search(r'<div class="step">(.*?)</div>', unescape(raw), re.DOTALL)
+        step = re.search(r'<div class="recorded">(.*?)</div>', unescape(raw), re.DOTALL)
         assert step
         assert step[1].startswith(
             'topic=<otters>, limit=3, api_key=*** <b>→</b> {"found": 3, "password": "***", "text":'

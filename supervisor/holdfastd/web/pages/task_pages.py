@@ -64,7 +64,11 @@ async def task(
     now_ms = await access.store.clock_ms()
     steps = await _steps(access, task_id, timeline, PAYLOAD if is_whole else shown_task.VALUE)
     told = shown_task.story(record, timeline, steps, record.finished_ms or now_ms)
-    call, here = call_of(record.operation), f"?id={quote(task_id, safe='')}"
+    earlier: Sequence[bytes] = ()
+    if record.turn > 1:
+        earlier, _ = await access.store.earlier(task_id, NEWEST)
+    call, begun = call_of(record.operation), call_of(earlier[0] if earlier else record.operation)
+    here = f"?id={quote(task_id, safe='')}"
     return page(
         request,
         "task.html",
@@ -81,14 +85,14 @@ async def task(
         lines=len(timeline),
         picture=shown_task.picture(record, timeline, now_ms),
         document=access.redaction.value(task_documents.whole(record)),
-        turns=await _turns(access, record, is_whole),
+        turns=_turns(earlier, record, is_whole),
         parts=await _parts(access, task_id),
         children=await access.store.children(task_id, CHILDREN),
         actions=shown_task.allowed(record),
         is_over=record.state in TERMINAL,
         asks=record.state in ASKS,
         takes_messages=shown_task.takes_messages(record),
-        brief=call.brief(access.redaction.value) if call else "",
+        brief=begun.brief(access.redaction.value) if begun else "",
         most_words=MOST_WORDS,
         edited_from=str((call.metadata if call else {}).get(FROM) or ""),
         can_edit=call is not None,
@@ -106,13 +110,10 @@ async def _steps(access: QueueAccess, task_id: str, timeline: Sequence[HistoryLi
     return {step.place: StoryStep.of(step, most) for step in found}
 
 
-async def _turns(access: QueueAccess, record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
+def _turns(earlier: Sequence[bytes], record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
     """The turns of a task; only the last TURNS of the earlier turns, unless `is_whole`."""
-    items: Sequence[bytes] = ()
-    if record.turn > 1:
-        items, _ = await access.store.earlier(record.task_id, NEWEST)
-    earlier = shown_task.exchanges(items if is_whole else items[-2 * TURNS :])
-    return [*earlier, exchange(record.operation, None)]
+    shown = shown_task.exchanges(earlier if is_whole else earlier[-2 * TURNS :])
+    return [*shown, exchange(record.operation, None)]
 
 
 async def _parts(access: QueueAccess, task_id: str) -> list[StreamPiece]:
