@@ -35,6 +35,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
 PAYLOAD = 20_000  # characters of a payload that a page shows, unless the user asks for all
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
+LONGEST_ID = 20  # characters of an id in a table
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 DISTANCES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
@@ -79,7 +80,8 @@ def environment(redaction: Redaction) -> Environment:
         lstrip_blocks=True,
     )
     times = (when, exactly, moments, seconds, ago, span)
-    own = (*times, count, beginning, raw, short, brief_id, dotted, rate, rate_words, query_with)
+    words = (raw, short, brief_id, dotted, without_modules, after_word)
+    own = (*times, *words, count, beginning, rate, rate_words, query_with)
     found.filters |= {each.__name__: each for each in own}
     found.filters |= {
         "in_brief": partial(arguments_in_brief, hide=redaction.value),
@@ -173,13 +175,25 @@ def short(text: str, most: int = 80) -> str:
 
 
 def brief_id(task_id: str) -> str:
-    """A short form of an id for a table: the first eight characters of a UUID, at most 28 of another id."""
-    return task_id[:8] if UUID.fullmatch(task_id) else short(task_id, 28)
+    """A short form of an id for a table: the first eight characters of a UUID, both ends of another long id."""
+    if UUID.fullmatch(task_id):
+        return task_id[:8]
+    return task_id if len(task_id) <= LONGEST_ID else f"{task_id[: LONGEST_ID - 9]}…{task_id[-8:]}"
 
 
 def beginning(text: str, *, is_whole: bool = False) -> str:
     """The beginning of a payload that a page shows; the whole payload if `is_whole`."""
     return text if is_whole else text[:PAYLOAD]
+
+
+def without_modules(reason: str) -> str:
+    """A reason that begins with the class of an error, without the modules of the class."""
+    return re.sub(r"^(?:\w+\.)+(?=\w+(?::|$))", "", reason)
+
+
+def after_word(text: str, word: str) -> str:
+    """The text without this first word: a badge before the text has it."""
+    return text.removeprefix(word).lstrip(" ,;:") or text
 
 
 def dotted(name: str) -> str:
