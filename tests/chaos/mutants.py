@@ -177,7 +177,7 @@ MUTANTS: dict[str, Mutant] = {
         ("requests doubled",),
     ),
     "two deaths are enough": Mutant(
-        script("recovery", "  if crashes > death.runs then", "  if crashes > 1 then"),
+        script("recovery", "local is_dead = crashes > death.runs", "local is_dead = crashes > 1"),
         ("worker killed", "worker crashed"),
     ),
     "results are kept for ever": Mutant(

@@ -40,7 +40,8 @@ def test_workers_carry_nothing_of_the_command_line(short_path: Path) -> None:
         assert set(modules) >= USED
         assert cli("status", "--json").document["pid"] == process.pid
         title = Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")
-        assert title[2:6] == ["start", "agent:handlers", "--workers", "1"]
+        assert title[2] == "start"
+        assert {"agent:handlers", "--workers", "1"} <= set(title)
         links = list(Path(f"/proc/{process.pid}/fd").iterdir())
         log = _target(
             Path(f"/proc/{process.pid}/fd/2"), above=1

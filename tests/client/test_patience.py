@@ -82,7 +82,8 @@ def test_the_command_line_asks_as_often_as_its_settings_say(rude: Rude) -> None:
         assert ended.returncode == 69, ended.stderr
         return rude.visits
 
-    assert visited(7) == 7 * visited(1)
+    note = 1  # the entry in Activity is tried once, whatever the settings say
+    assert visited(7) - note == 7 * (visited(1) - note)
 
 
 def seconds_asked(rude: Rude, seconds: str) -> float:

@@ -141,6 +141,7 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         for call in ("cancel_task", "pause_task", "retry_task", "ask_retry")
     },
     "get_task": [{"task_id": bad} for bad in BAD_IDS],
+    "progress": [{"task_id": bad} for bad in BAD_IDS],
     "wait": [
         *({"task_id": bad} for bad in BAD_IDS),
         *({"task_id": "waits", "timeout": bad} for bad in BAD_NUMBERS),

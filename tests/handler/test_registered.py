@@ -257,7 +257,7 @@ async def test_misused_options_are_named() -> None:
     async with opened() as broker:
         with pytest.raises(InvalidTaskError, match="option key is for one task, not for 2: set it for each"):
             await add.options(key="k").submit_many([add.spec(1), add.spec(2)])
-        with pytest.raises(InvalidTaskError, match=r"specs .*: values of add\.spec"):
+        with pytest.raises(InvalidTaskError, match=r"specs .*: make each of them with add\.spec"):
             await add.submit_many([rest.spec("a")])
         with pytest.raises(InvalidTaskError, match="options delay are for a task, not for a schedule, which takes "):
             await add.options(delay=3).every(60, id="sums").schedule(1)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 MANY = 9_000
 # Of so many values as the text of a script says, and no more; the parts for usual calls answer none larger than MOST.
-BOUNDED = {"FACTS",
+BOUNDED = {"FACTS", "facts",
     "ARGV", "ARGV, 6", "ARGV, i, i + 3", "ARGV, i, i + WIDTH - 1", "ARGV, i + 1, i + words",
     "fact.pairs", "fields", "fire", "lines", "one", "option", "order",
     "read(id, 'lane', 'solo')", "seen_twice[i]", "submission",

@@ -176,7 +176,7 @@ def test_commands_that_ask_the_store_say_that_nobody_else_can(tmp_path: Path) ->
 def test_check_and_doctor_look_for_no_server(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("async def handle(messages): ...\n")
     assert "memory://" in supervisor(tmp_path, "check").out
-    assert "the queue is in the memory of one process" in supervisor(tmp_path, "doctor").out
+    assert "the queue is in the memory of one process" in supervisor(tmp_path, "doctor", "--all").out
 
 
 def supervisor(folder: Path, *arguments: str) -> Answer:

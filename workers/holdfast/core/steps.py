@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.plain_json import UNREADABLE_JSON
+
 MOST_STEPS = 1000  # of a task; the scripts of the store hold the same bound
 LONGEST_NAME = 200  # bytes
 NOTE = b"\n#"  # begins a note: no line of JSON begins with it
@@ -115,7 +117,7 @@ def note_of(step: StepRecord) -> StepNote | None:
     """The note of a step; None if it has none."""
     try:
         return _read_note(step.note) if step.note else None
-    except msgspec.DecodeError:
+    except UNREADABLE_JSON:
         return None
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.os.forked_copy import set_handler
 from holdfast_config.standard_error import STREAM
 
@@ -167,5 +168,5 @@ def read(path: Path) -> Stacks:
     text = threads.decode("utf-8", "replace")
     try:
         return Stacks(text, _decode(tasks) if found else None)
-    except msgspec.DecodeError:  # it is still being written, or longer than MOST_BYTES
+    except UNREADABLE_JSON:  # it is still being written, or longer than MOST_BYTES
         return Stacks(text, None)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
+from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.core.webhook_notice import (
     Answered,
     GivenUpNotice,
@@ -89,7 +90,7 @@ def _given_up(entry: bytes) -> GivenUpNotice | None:
         name, turn, state, url, at, tries, given_up_ms, why = msgspec.json.decode(entry, type=list[str])
         notice = Notice(name, name.partition("|")[0], int(turn), state, url, int(at), int(tries))
         return GivenUpNotice(notice, int(given_up_ms), why)
-    except (msgspec.DecodeError, ValueError):
+    except (ValueError, *UNREADABLE_JSON):
         return None
 
 
