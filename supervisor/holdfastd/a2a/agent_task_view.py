@@ -32,7 +32,7 @@ _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def canonical_base64(text: str) -> str | None:
-    """The same base64 in the standard alphabet and with padding; None if `text` is not base64.
+    """The base64 `text`, written in the standard alphabet and with padding; None if `text` is not base64.
 
     A client may send the URL-safe alphabet, or leave out the padding: ProtoJSON allows both.
     """

@@ -151,7 +151,7 @@ class PushListParams03(msgspec.Struct):
 
 
 def told(change: Told) -> dict[str, Any]:
-    """The task or the change, in the form of an item of a stream."""
+    """The item of a stream that tells a client of this task or change."""
     match change:
         case AgentTask():
             return write_task(change)

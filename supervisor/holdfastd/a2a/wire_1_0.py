@@ -175,7 +175,7 @@ def sent(task: AgentTask) -> dict[str, Any]:
 
 
 def told(change: Told) -> dict[str, Any]:
-    """The task or the change, in the form of an item of a stream."""
+    """The item of a stream that tells a client of this task or change."""
     match change:
         case AgentTask():
             return {"task": write_task(change)}

@@ -30,7 +30,8 @@ def lines(quiet: Sequence[Quiet], now_ms: int) -> Iterator[str]:
 
 
 def read(session: Session) -> LedgerStatus:
-    """The progress of the ledger, from Redis and PostgreSQL. Raises StoreError if one of them is away."""
+    """How far PostgreSQL's copy of the queue (the ledger) is behind Redis. Raises StoreError if Redis or PostgreSQL is
+    away."""
 
     async def question(store: Store) -> LedgerStatus:
         ledger = ledger_of(store)
@@ -41,7 +42,7 @@ def read(session: Session) -> LedgerStatus:
 
 
 def read_or_error(session: Session) -> LedgerStatus | str | None:
-    """The progress of the ledger, or the error as text; None if PostgreSQL is not used."""
+    """How far PostgreSQL's copy of the queue is behind Redis, or the error as text; None if PostgreSQL is not used."""
     if session.settings.postgres is None:
         return None
     try:
@@ -51,7 +52,7 @@ def read_or_error(session: Session) -> LedgerStatus | str | None:
 
 
 def ledger_summary(ledger: LedgerStatus) -> str:
-    """The progress of the ledger in one line."""
+    """One line that says how far PostgreSQL's copy of the queue is behind Redis."""
     behind = f"{duration(ledger.behind_ms / 1000)} behind" if ledger.behind_ms else "up to date"
     lost = f", losses of Redis: {ledger.losses}" if ledger.losses else ""
     waiting = f", requests waiting for Redis: {ledger.waiting}" if ledger.waiting else ""

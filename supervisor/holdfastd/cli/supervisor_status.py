@@ -185,7 +185,8 @@ class ScreenRoom:
 
     @classmethod
     def of(cls, others: Sequence[str], service: SupervisorStatus, *, wide: bool) -> ScreenRoom:
-        """`others`: the lines that are printed in any case. In a pipe and with `wide` there is room for everything."""
+        """Compute the room from the height of the terminal. `others`: the lines that are printed in any case. In a pipe
+        and with `wide` there is room for everything."""
         processes, deaths = len(service.processes), min(len(service.deaths.recent), MOST_DEATHS)
         if wide or not sys.stdout.isatty():
             return cls(processes, deaths)

@@ -118,7 +118,8 @@ def lanes_counted(view: View, message: Left, now: float) -> Step:
 
 
 def closing_line(burst: Burst, message: Left) -> str:
-    """The last line of a burst. It says how many tasks have ended, by state, and how many stay for later."""
+    """The last line that `start --burst` prints. It says how many tasks have ended, by state, and how many stay for
+    later."""
     grown = {state: total - burst.before.get(state, 0) for state, total in message.ended.items()}
     ended = {state: count for state, count in grown.items() if count > 0} or {"completed": 0}
     start = "nothing more can run now" if message.delayed or message.unserved else "nothing is left"
@@ -242,7 +243,7 @@ def exited(view: View, event: Exited, now: float) -> Step:
 
 
 def _vacate(view: View, child: Child, young: bool, jitter: float, now: float) -> View:
-    """Make the seat of a dead child vacant for a successor. If the child needs no successor, remove the seat."""
+    """Free the place (seat) of a dead child for a successor. If the child needs no successor, remove the place."""
     given_up = child.leaving is not None and child.leaving.why in GIVEN_UP
     if given_up or loader_decisions.has_failed(child) or not drain.keeps(view, child.slot):
         return removed(view, child.slot)
@@ -263,8 +264,8 @@ def _consequences(view: View, child: Child, cause: Cause, young: bool, jitter: f
 
 
 def _record(view: View, child: Child, cause: Cause, event: Exited, now: float) -> View:
-    """Record a death in the history. Ordered ends are left out. The list has a limited length, and the ends of a reload
-    would push all other deaths out of it."""
+    """Record a death in the history. Deaths that the parent has ordered are left out. The history has a limited length,
+    and a reload orders so many deaths that all others would be pushed out."""
     if cause.reason is Reason.REQUESTED and event.status == 0:
         return view
     deaths = (*view.deaths, Death(now, child, cause, event.status, event.peak_bytes))[-RECENT:]

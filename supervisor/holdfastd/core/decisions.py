@@ -1,7 +1,8 @@
 """`decide(view, event, now) -> (view, commands)` makes every decision of the parent: a table maps events to functions.
 
 These functions use no clock, no randomness and no I/O. Most events only update the view. The event Tick ends each turn
-of the loop: it fills seats, ends children whose time has come, and ends the service.
+of the loop: it orders forks for the places (seats) without a child, ends children whose time has come, and ends the
+service.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from holdfastd.core.view import Step, View, seated
 
 
 def fill(view: View, now: float) -> Step:
-    """Order forks for the vacant seats that are due: services first, and at most BATCH in one step."""
+    """Order forks for the places (seats) without a child whose time has come: services first, and at most BATCH in one
+    step."""
     due = [slot for at, slot in sorted(openings(view), key=_services_first) if at <= now][: slots.BATCH]
     commands: list[Command] = []
     for slot in due:
@@ -48,7 +50,7 @@ def fill(view: View, now: float) -> Step:
 
 
 def openings(view: View) -> list[tuple[float, Slot]]:
-    """The vacant seats that may be filled, each with the time at which it is due."""
+    """The slots without a child for which a child may be forked, each with the time from which on it may."""
     services = [
         (seat.due, slot)
         for slot, seat in view.seats.items()

@@ -18,7 +18,8 @@ from holdfastd.core.view import NotShared, Step, View, seated
 
 
 def renew(view: View, now: float) -> Step:
-    """Do one step for the loader: ask a loader of another generation to leave, or open a seat for a new loader."""
+    """Do one step for the loader: ask a loader of another generation to leave, or make a place (a seat) for a new
+    loader."""
     if not view.policy.preloaded or view.stopping is not None:
         return view, ()
     child = view.child(LOADER)

@@ -62,7 +62,7 @@ def held_back(view: View, now: float) -> str:
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """The vacant seats for quarantine workers that may be filled, each with the time at which it is due."""
+    """The slots for which a quarantine worker may be forked, each with the time from which on it may."""
     if _obstacle(view):
         return []
     return [(seat.due, slot) for slot, seat in _seats(view) if isinstance(seat, Vacant)]
@@ -70,7 +70,8 @@ def candidates(view: View) -> list[tuple[float, Slot]]:
 
 def balance(view: View, now: float) -> Step:
     """Do one step for the quarantine workers. Retire workers above the limit, workers with old code, and workers to be
-    recycled. Remove vacant seats that no suspect needs. Return a MeasureHost command if more seats are needed."""
+    recycled. Remove empty places (seats) that no suspect needs. Return a MeasureHost command if more places are
+    needed."""
     if view.stopping is not None or not (view.quarantine.startable or _seats(view)):
         return view, ()
     view, retired = _retire(view, now)
@@ -81,7 +82,8 @@ def balance(view: View, now: float) -> Step:
 
 
 def measured(view: View, event: HostMeasured, now: float) -> Step:
-    """Open the seats that suspects need, as far as the host has room for more workers."""
+    """Add the places (seats) for quarantine workers that suspects need, as far as the host has room for more
+    workers."""
     missing, living = _missing(view, now), sum(1 for _ in view.claiming())
     bound = capacity.tightest(event.host, living)
     fitting = missing if bound is None else min(missing, max(0, bound.workers - living))
@@ -145,6 +147,7 @@ def _retire(view: View, now: float) -> Step:
 
 
 def _close(view: View, now: float) -> View:
-    """Remove the vacant seats that are not needed. A living worker that gets no suspect ends by itself."""
+    """Remove the empty places (seats) that are not needed. A living quarantine worker that gets no suspect ends by
+    itself."""
     vacant = sorted((slot for slot, seat in _seats(view) if isinstance(seat, Vacant)), reverse=True)
     return removed(view, *vacant[: max(0, -_missing(view, now))])

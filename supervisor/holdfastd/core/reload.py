@@ -102,8 +102,8 @@ NO_HURRY = 366 * 86400.0  # seconds
 
 
 def renew(view: View, now: float) -> Step:
-    """Do one step of the replacement: ask a worker to leave if its successor is ready. `scale.balance` opens the
-    successor's seat."""
+    """Do one step of the replacement: ask a worker to leave if its successor is ready. `scale.balance` makes the place
+    for the successor."""
     if view.stopping is not None:
         return view, ()
     retired: tuple[Command, ...] = ()

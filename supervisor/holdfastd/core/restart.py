@@ -2,7 +2,7 @@
 
 After the death of a child that was useful, its slot is filled at once. A death is early if the child was not ready yet,
 or was ready for less than a second and had settled no task. With each early death the delay grows, so that a crash loop
-costs little. A fenced worker is replaced without delay.
+costs little. A worker that ended because the store refused its commands (a fenced worker) is replaced without delay.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def delay(failures: int, jitter: float, longest: float = LONGEST_DELAY) -> float
 
 
 def vacated(child: Child, young: bool, jitter: float, now: float) -> Vacant:
-    """The vacant seat after a child's death, with the time at which it is filled. `young`: the death was early."""
+    """The state of a slot after the death of its child: empty, with the time from which on it is filled. `young`: the
+    death was early."""
     record = replace(child.record, restarts=child.record.restarts + 1)
     if not young:
         return Vacant(now, replace(record, failures=0))
@@ -45,7 +46,7 @@ def vacated(child: Child, young: bool, jitter: float, now: float) -> Vacant:
 
 
 def after_failed_fork(record: Record, jitter: float, now: float) -> Vacant:
-    """The vacant seat after a failed fork. It is filled after a delay."""
+    """The state of a slot after a failed fork: empty, and filled after a delay."""
     return Vacant(now + delay(record.failures, jitter), replace(record, failures=record.failures + 1))
 
 
@@ -68,7 +69,8 @@ LEAST = 10
 
 
 def young_death(view: View, child: Child, cause: str, jitter: float, now: float) -> Step:
-    """Count an early death of a worker. Open the breaker if there were too many."""
+    """Count an early death of a worker. After too many early deaths, open the breaker: then only one worker is started
+    at a time."""
     breaker = view.breaker
     if breaker.is_open:
         return _probe_died(view, child, cause, jitter, now)
@@ -91,8 +93,8 @@ def _probe_died(view: View, child: Child, cause: str, jitter: float, now: float)
 
 
 def candidates(view: View) -> list[tuple[float, Slot]]:
-    """The vacant worker slots that may be filled, each with the time at which it is due. While the breaker is open,
-    there is at most one."""
+    """The empty slots for which a worker may be forked, each with the time from which on it may. While the breaker is
+    open, there is at most one such slot."""
     vacant = [(seat.due, slot) for slot, seat in view.workers() if isinstance(seat, Vacant)]
     if not view.breaker.is_open:
         return vacant
@@ -107,14 +109,16 @@ def _probing(view: View) -> bool:
 
 
 def mark_probe(view: View, slot: Slot) -> View:
-    """Note that this slot is being filled. If the breaker is open, the new worker is its probe."""
+    """Note that a worker is forked for this slot. If the breaker is open, this worker is the probe: it shows whether
+    workers stay alive again."""
     if slot.kind is not ChildKind.WORKER or not view.breaker.is_open:
         return view
     return replace(view, breaker=replace(view.breaker, probe=slot))
 
 
 def close_if_recovered(view: View, now: float) -> Step:
-    """Close the breaker if its probe has been ready for a minute, or if no seat is vacant any more."""
+    """Close the breaker if the probe (the worker started while it was open) has been ready for a minute, or if no slot
+    is empty any more."""
     if not view.breaker.is_open or not _has_recovered(view, now):
         return view, ()
     seats = {

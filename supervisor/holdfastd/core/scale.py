@@ -1,5 +1,6 @@
-"""Keeps the number of workers at its target (one more during a replacement). If there are too many seats, they are
-removed in this order: vacant seats, workers that boot, idle workers, busy workers. Busy workers finish their tasks."""
+"""Keeps the number of workers at its target (one more during a replacement). A seat is the place for one worker. If
+there are too many seats, they are removed in this order: empty seats, seats of workers that boot, of idle workers, of
+busy workers. Busy workers finish their tasks first."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def asked(view: View, workers: int, host: Host = BOUNDLESS) -> Step:
 
 
 def balance(view: View, now: float) -> Step:
-    """Open seats if there are fewer than the target, or remove seats if there are more."""
+    """Add places for workers (seats) if there are fewer than the target; remove some if there are more."""
     if view.stopping is not None:
         return view, ()
     staying = [(slot, seat) for slot, seat in view.workers() if not _is_leaving(seat)]
@@ -51,7 +52,8 @@ def _is_leaving(seat: Seat) -> bool:
 
 
 def usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
-    """Sort key: the seat whose removal costs least comes first (see the module's docstring for the order)."""
+    """Sort key: the place for a worker (seat) whose removal costs least comes first. The module's docstring has the
+    order."""
     slot, seat = entry
     if not isinstance(seat, Child) or seat.leaving is not None:
         return 0, -slot.number
@@ -61,7 +63,7 @@ def usefulness(entry: tuple[Slot, Seat]) -> tuple[int, int]:
 
 
 def retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
-    """Remove these seats; their workers finish their tasks within the drain timeout."""
+    """Remove these places for workers (seats). The workers in them finish their tasks within the drain timeout."""
     commands: list[Command] = []
     for slot, seat in surplus:
         if isinstance(seat, Vacant):
@@ -75,7 +77,8 @@ def retire(view: View, surplus: list[tuple[Slot, Seat]], now: float) -> Step:
 
 
 def opened(view: View, kind: ChildKind, missing: int, now: float) -> View:
-    """Open `missing` seats of this kind, with the lowest free numbers, due now."""
+    """Add `missing` places (seats) for children of this kind, with the lowest free numbers. Children may be forked for
+    them at once."""
     if missing <= 0:
         return view
     free = (slot for number in count() if (slot := Slot(kind, number)) not in view.seats)

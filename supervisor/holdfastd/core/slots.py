@@ -1,4 +1,5 @@
-"""Slots and their seats. A seat is the state of a slot: vacant, forking, or a child. All values are frozen.
+"""Slots and their seats. A slot is the place for one child process, for example `worker 3`. A seat is the present state
+of a slot: vacant, forking, or a child. All values are frozen.
 
 A slot outlives its children; a new child in it is a new incarnation. A Record keeps the counts that outlive a child:
 early deaths in a row in this slot, and restarts.
@@ -108,7 +109,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Vacant:
-    """A seat without a child. It may be filled from `due` on (monotonic seconds)."""
+    """The state of a slot without a child. A child may be forked for it from `due` on (monotonic seconds)."""
 
     due: float
     record: Record = field(default_factory=Record)
@@ -116,7 +117,7 @@ class Vacant:
 
 @dataclass(frozen=True, slots=True)
 class Forking:
-    """A seat for which a fork was ordered. The result is not known yet."""
+    """The state of a slot for which a fork was ordered. The result is not known yet."""
 
     record: Record
     generation: int = 0
@@ -124,9 +125,10 @@ class Forking:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A seat with a child: one incarnation. Times are monotonic seconds. `generation`: the generation of the code that
-    it runs. `recycle_reason`: why the worker asks to be replaced, or empty. `running`: ids of the tasks it runs;
-    `settled`: how many tasks it has settled. `held`: how many tasks a drained worker still had when it ended."""
+    """The state of a slot with a living child, which is one incarnation. Times are monotonic seconds. `generation`: the
+    generation of the code that it runs. `recycle_reason`: why the worker asks to be replaced, or empty. `running`: ids
+    of the tasks it runs; `settled`: how many tasks it has settled. `held`: how many tasks a drained worker still had
+    when it ended."""
 
     slot: Slot
     incarnation: str

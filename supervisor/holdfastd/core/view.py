@@ -77,8 +77,8 @@ class Stopping:
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """The state of --burst. `before`: how many tasks had ended before the burst, by state. `empty`: how many successive
-    checks have found no task left."""
+    """The state of `start --burst`, which ends when no task is left. `before`: how many tasks had ended before this
+    start, by state. `empty`: how many successive checks have found no task left."""
 
     before: Mapping[str, int]
     empty: int = 0
@@ -96,11 +96,11 @@ class UnacknowledgedDeath:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """The suspects, as far as the parent knows. `startable`: how many may start in the lanes served here, as the
-    steward reported at `counted_at`. `alone`: how many of these may run only while no other quarantine worker runs a
-    suspect. `quiet`: the quiet or halt mark because of which this host claims no tasks, in words. `no_room`: why the
-    host could not hold all wanted workers when it was last measured. `failed`: why the last quarantine worker could not
-    start."""
+    """The parent's knowledge of suspects and quarantine workers. `startable`: how many suspects may start in the lanes
+    served here, as the steward reported at `counted_at`. `alone`: how many of these may run only while no other
+    quarantine worker runs a suspect. `quiet`: the operator's order (quiet or halt) because of which this host claims no
+    tasks, in words. `no_room`: why the host could not hold all wanted workers when it was last measured. `failed`: why
+    the last quarantine worker could not start."""
 
     startable: int = 0
     alone: int = 0

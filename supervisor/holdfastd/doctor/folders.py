@@ -49,7 +49,8 @@ class FolderInfo:
 
 
 def look(settings: Settings) -> list[FolderInfo]:
-    """The runtime folder, then the folder of the embedded store's data (without an embedded store: the state folder).
+    """Examine the runtime folder, then the folder of the embedded store's data (without an embedded store: the state
+    folder).
 
     This creates no folder.
     """

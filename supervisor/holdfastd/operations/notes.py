@@ -3,7 +3,8 @@
     async with noted(AskedChange(who, origin, keep, "tasks/cancel", task_id)) as asked:
         …  # everything that may refuse the change
 
-Every change of every face goes through here, so Activity shows refused changes, too.
+Every change goes through here, whether it is asked for by a command, a page, the API or the agent. So Activity shows
+refused changes, too.
 """
 
 from __future__ import annotations

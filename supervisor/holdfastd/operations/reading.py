@@ -1,4 +1,4 @@
-"""Reads the arguments of an act from the input of a face: texts of a form or a command, values of a JSON document."""
+"""Reads the arguments of an act from what the user sent: texts of a form or a command, or values of a JSON document."""
 
 from __future__ import annotations
 

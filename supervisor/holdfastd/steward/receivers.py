@@ -1,9 +1,10 @@
-"""Limits how many webhook posts are under way for each receiver, so that slow receivers do not delay the others.
+"""Limits how many webhook notices are under way at once, in all and to each receiver, so that slow receivers do not
+delay the others.
 
-A receiver is a host and port. A post to it takes one of AT_ONCE places. A receiver is prompt once it has answered a
-notice within PROMPT seconds, until it answers later or misses a notice. All other receivers (new, slow or failing ones)
-are unproven. They share UNPROVEN_AT_ONCE of the places, UNPROVEN_SHARE for each. The other places are for prompt
-receivers only. The store chooses the notices that are due by these limits (`webhooks_take.lua`).
+A receiver is a host and port. For all receivers together there are AT_ONCE places, and each notice under way takes one.
+A receiver is prompt if it answered its last notice within PROMPT seconds. A new, slow or failing receiver is unproven.
+All unproven receivers together get at most UNPROVEN_AT_ONCE places. One unproven receiver gets at most UNPROVEN_SHARE
+places, a prompt one at most SHARE. `webhooks_take.lua` applies these limits when it picks notices that are due.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ class Receivers:
         self._tell_end()
 
     def add(self, place: ReceiverPlace, receivers: Iterable[str]) -> bool:
-        """Give a notice one place for each of these further receivers. If one of them has no free place, gives none and
-        returns False."""
+        """Give a notice one place at each of these further receivers. If one of the receivers has no free place, the
+        notice gets no place, and the answer is False."""
         others = list(receivers)
         is_unproven = any(each not in self._prompt for each in others)
         if any(self._busy[each] >= self._share(each) for each in others):
@@ -93,7 +94,7 @@ class Receivers:
             self._tell_end()
 
     async def note(self, receiver: str, seconds: float | None) -> None:
-        """Note how long a receiver took to accept a notice, in seconds; None: the receiver missed it."""
+        """Note how many seconds a receiver took to accept a notice; None: the receiver did not accept the notice."""
         if seconds is None or seconds > PROMPT:
             self._prompt.pop(receiver, None)
             return await self.store.note_receiver(receiver, Answered.MISSED if seconds is None else Answered.SLOW)

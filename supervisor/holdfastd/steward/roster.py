@@ -123,12 +123,14 @@ class LockFiles:
 
     def begun(self, incarnation: str) -> dict[str, str] | None:
         """The tasks that a worker has begun and not yet settled, by id. The value is the claim under which the task has
-        ended, or '' if it still runs. None if the worker's page cannot be used."""
+        ended, or '' if it still runs. None if the page (the part of a file on which the worker notes these tasks)
+        cannot be used."""
         return begun_page.read(locks.read_mapped(self._page(incarnation)), boot_id())
 
     def revoke(self, incarnation: str, request: int) -> bool:
-        """Forbid this worker to begin claims of this request or earlier ones; False if it has no page. If the worker
-        begins a task at the same moment, the task is on the page SEEN_WITHIN later."""
+        """Forbid this worker to begin tasks that it has claimed with this request or an earlier one. Returns False if
+        the worker has no page (the part of a file on which it notes the tasks that it begins). A task that the worker
+        begins at the same moment is on the page after SEEN_WITHIN."""
         return locks.write_mapped(self._page(incarnation), begun_page.REVOKED, begun_page.revoked(request))
 
     def remove(self, incarnation: str) -> None:

@@ -87,7 +87,7 @@ def hint(value: str, keep: str = "") -> None:
 
 
 def note(text: str, level: str = "info") -> None:
-    """Print a remark on standard error. If systemd's journal reads it, the journal also gets the level."""
+    """Print a remark on standard error. If systemd's journal reads standard error, the journal also gets the level."""
     remark(safe(text, keep=LINE_END), level)
 
 
@@ -191,7 +191,7 @@ def _open_if_closed(descriptor: int) -> None:
 
 
 def _text(raw: io.FileIO, *, line_buffering: bool) -> TextIO:
-    """Text in the locale's encoding; unbuffered if PYTHONUNBUFFERED is set."""
+    """A text stream over the file `raw`, in the locale's encoding; unbuffered if PYTHONUNBUFFERED is set."""
     unbuffered = bool(getattr(sys.__stdout__, "write_through", False))
     buffer = cast(BinaryIO, raw) if unbuffered else io.BufferedWriter(raw)
     return io.TextIOWrapper(  # noqa: PLW1514 - the locale's encoding is wanted

@@ -40,7 +40,7 @@ class _Duration(click.ParamType[float]):
 
 
 class _Wait(click.ParamType[float]):
-    """The number of seconds for which a command waits."""
+    """The click type of a waiting time: the value becomes a number of seconds."""
 
     name = "seconds"
 

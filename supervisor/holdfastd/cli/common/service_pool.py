@@ -48,8 +48,8 @@ def of_service(settings: Settings, folder: Path, data: Path = DATA) -> Settings:
 
 
 def _store(settings: Settings, folder: Path) -> dict[str, object]:
-    """The settings of the service's store and queue. Empty if the service does not answer this user. Without the URL if
-    its password is masked."""
+    """The settings that name the service's store and queue. There are none if the service does not answer this user.
+    The URL is left out if the service has masked its password."""
     from holdfastd.control.client import ask  # slow to import, and rarely needed
     from holdfastd.control.socket_protocol import AskStatus, ControlError
 

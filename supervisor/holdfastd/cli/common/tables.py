@@ -92,13 +92,13 @@ def _least_of(name: str, cells: Cells, full: int, fit: TableFit) -> int:
 
 
 def _distinct(ids: Cells) -> int:
-    """The length at which the beginnings of different ids are different."""
+    """The shortest length to which the ids can be cut so that different ids stay different."""
     ordered = sorted(set(ids))
     return max((_common(one, other) + 1 for one, other in pairwise(ordered)), default=0)
 
 
 def _common(one: str, other: str) -> int:
-    """The number of characters at the beginning that both have."""
+    """The length of the longest beginning that both texts have."""
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

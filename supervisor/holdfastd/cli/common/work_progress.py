@@ -81,7 +81,7 @@ class WorkProgress:
         self._task = self._bar.add_task(self._rate.text(0), total=total) if self._bar else None
 
     def show(self, done: int, total: int | None = None) -> None:
-        """Show that `done` is done. `total`: the total, if it became known only now."""
+        """Show that `done` items of the work are done. `total`: the total, if it became known only now."""
         self._rate.total = self._rate.total if total is None else total
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=self._rate.text(done), completed=done, total=self._rate.total)

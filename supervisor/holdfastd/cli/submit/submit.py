@@ -33,8 +33,8 @@ from holdfastd.operations.submit_tasks import SUBMIT_TASKS, HandlerCalls, Unchec
 
 @dataclass
 class PrintedAnswers:
-    """The outcome of printing the answers. `lost`: the reason why some were not, or empty. `status`: the exit status
-    that follows."""
+    """Says whether the answers could be printed. `lost`: the reason why some answers were not printed; empty if all
+    were. `status`: the exit status that follows."""
 
     lost: str = ""
     status: Exit = Exit.OK

@@ -52,8 +52,8 @@ class Tally:
     places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def upto(self) -> str:
-        """A text that says up to which line the tasks were accepted, so that these need not be submitted again. Empty
-        if no line was."""
+        """A text that says up to which line the tasks were accepted, so that these lines need not be submitted again.
+        Empty if no line's task was accepted."""
         if not self.line:
             return ""
         known = f"; {self.settled} settled" if self.settled else ""
@@ -62,8 +62,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class SubmitListener:
-    """`accepted` is called with the receipts of accepted tasks, `settled` with each result. If `settled` is None,
-    nobody waits for results. `progressed`: called with the progress of a task that is waited for alone."""
+    """The functions to call while tasks are submitted. `accepted` gets the receipts of accepted tasks, `settled` gets
+    each result. If `settled` is None, nobody waits for results. `progressed` gets the progress of the task if the
+    command waits for a single task."""
 
     accepted: Callable[[Sequence[Receipt]], None]
     settled: Callable[[TaskRecord], None] | None

@@ -82,7 +82,8 @@ def chosen_filter(task_ids: Sequence[str], chosen: Mapping[str, Any]) -> ChosenF
 
 
 def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = "") -> int:
-    """Change all tasks that the filter finds. Shows their number first, for confirmation. Returns the exit status."""
+    """Change all tasks that the filter finds. First shows the number of these tasks, and asks for confirmation. Returns
+    the exit status."""
     texts = {**chosen.given, "verb": verb, "reason": reason}
     if not chosen.yes and sys.stdin.isatty():
         given = BEGIN_BULK.read_texts(texts)
@@ -173,7 +174,8 @@ def redaction_of(session: Session) -> Redaction:
 
 
 def _steps(session: Session, store: Store) -> BulkSteps:
-    """The steps of a change. As in the web process, a text is not searched for in hidden values."""
+    """The object that carries out the steps of a change of many tasks. As in the web process, a filter by text does not
+    look into hidden values."""
     return BulkSteps(store, SubmitRetries(attempts=1), redaction_of(session).value)
 
 

@@ -1,11 +1,12 @@
 """Rings bells, which wake workers, for producers that push to a lane and do not ring: the steward waits for an entry in
 each lane, and rings.
 
-While a lane is empty, the duty blocks in `peek`. For an entry of another program, the duty rings at once. Holdfast's
-producers ring themselves. For their entries the duty rings only if entries are still there 30 ms later, because a bell
-may be lost. If no worker takes the bells, all workers are busy and will find the entries themselves. Then the duty
-checks less and less often. It does the same if the lane may start no task. If workers take the bells, workers are idle,
-and a new entry needs a bell soon. If entries wait, the duty also checks for pushes at the wrong end.
+While a lane is empty, the duty waits in `peek`, a read that blocks and changes nothing. For an entry of another
+program, the duty rings at once. Holdfast's producers ring themselves. For their entries the duty rings only if entries
+are still there 30 ms later, because a bell may be lost. If no worker takes the bells, all workers are busy and will
+find the entries themselves. Then the duty checks less and less often. It does the same if the lane may start no task.
+If workers take the bells, workers are idle, and a new entry needs a bell soon. If entries wait, the duty also checks
+for pushes at the wrong end.
 
 The duty of a lane blocks one connection in `peek`, so only the first MOST_PEEKS lanes have a duty of their own. One
 duty checks all other lanes every 200 ms.
@@ -40,7 +41,8 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class WrongEndDetector:
-    """Checks one lane for pushes at the wrong end. `now`: monotonic seconds."""
+    """Notices producers that push at the wrong end of one lane's list: the end from which workers take tasks. `now`:
+    monotonic seconds."""
 
     def __init__(self, store: Store, lane: str, now: Callable[[], float] = time.monotonic) -> None:
         self._store = store

@@ -1,7 +1,8 @@
-"""Duties about quiet and halted hosts. One ends `supervisor work` and `dispatch` at the first halt after their start.
-One logs the marks of this host.
+"""Duties for hosts that an operator has told to claim no more tasks (quiet), or to halt. One duty ends `supervisor
+work` and `supervisor dispatch` when the host is halted after they started. One logs the orders that already apply to
+this host when a process starts.
 
-A supervisor with a pool does not run the first duty: the pool stays, and waits for the end of the halt.
+`supervisor start` does not run the first duty: its workers stay, and wait for the end of the halt.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ HALT_EVERY = 0.5  # seconds
 
 
 def halt_watch(store: Store, scope: HaltScope, end: Callable[[str], None]) -> Duty:
-    """Make the duty that calls `end` once, at the first halt of `scope`, with the line to print."""
+    """Make the duty that calls `end` once, with the line to print, when this host is halted for the first time after
+    the process started."""
 
     async def run_once() -> float:
         if await store.last_halt(scope.host) <= scope.seen:
@@ -40,8 +42,8 @@ def _words(marks: Sequence[Quiet], host: str) -> str:
 
 
 def host_marks(store: Store, scope: HaltScope, say: Callable[[str], None]) -> Duty:
-    """Make the duty that calls `say` with one line for each quiet or halt mark of this host. The line says since when
-    the mark holds, who set it, and which command removes it."""
+    """Make the duty that calls `say` with one line for each order (quiet or halt) that applies to this host. The line
+    says since when the order applies, who gave it, and which command ends it."""
 
     async def run_once() -> float:
         await say_host_marks(store, scope, say)

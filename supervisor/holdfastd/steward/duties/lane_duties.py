@@ -102,8 +102,9 @@ def lane_depths(store: Store) -> Duty:
 
 
 def lane_tending(store: Store, lanes: Sequence[str]) -> Duty:
-    """Make the duty that tends lanes: it carries out orders (cancel, pause, resume) near both ends, and removes stale
-    entries. Workers take entries only when slots are free, and an order must not wait for this."""
+    """Make the duty that tends lanes: near both ends of a lane it carries out pushed orders (cancel, pause, resume),
+    and removes entries that no task needs any more. Workers take entries only when they have free slots, and an order
+    must not wait for this."""
 
     async def run_once() -> float:
         await tend(store, lanes)

@@ -1,5 +1,5 @@
-"""Duties about schedules. One fires the schedules that are due: all stewards try, the first one makes the fire. The
-other removes schedules that no code declares any more.
+"""Duties for schedules. One makes the tasks of schedules that are due: all stewards try, and the first one makes the
+task. The other removes schedules that no code declares any more.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def schedule_fires(
     scope: HaltScope | None = None,
     spans: FireSpans | None = None,
 ) -> Duty:
-    """Make the duty that fires schedules. `scan_interval`: the longest wait in seconds, in case an alarm is lost.
-    During the halts of `scope` the duty makes no fires; stewards of other hosts make them."""
+    """Make the duty that makes the tasks of schedules that are due. `scan_interval`: the longest wait in seconds, in
+    case a wake-up from the store is lost. During the halts of `scope` the duty makes no tasks; stewards of other hosts
+    make them."""
     firing = ScheduleFirer(store, queue, max_bytes, scope=scope, spans=spans)
     wait_for_fires = punctual(store.wait_fires)
 
@@ -89,7 +90,7 @@ class UndeclaredSchedules:
         return UNDECLARED_EVERY
 
     def _name(self, now: float) -> None:
-        """Log the schedules that still fire without a declaration, each one once."""
+        """Log each schedule that still makes tasks although no code declares it any more; each one only once."""
         self.since = {schedule: self.since.get(schedule, now) for schedule in self.found}
         due = frozenset(found for found, since in self.since.items() if not found.owner or now - since >= AWAY)
         for schedule in sorted(due - self.named, key=lambda schedule: schedule.schedule_id):

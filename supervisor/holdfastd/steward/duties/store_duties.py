@@ -1,8 +1,9 @@
-"""Duties about the store: preflight, lost data, rollbacks, the ledger, and spans of the runs that dead workers lost.
+"""Duties for the store: the check before the start, the detection of lost data and of a store set back to an earlier
+state, the copy to PostgreSQL, and spans of the runs that ended with the death of their worker.
 
-LostRuns sends a span for each run that was under way in a dead worker, because a killed process sends no spans. The
-events of the recovery say which runs these were. One script has written these events, right before the event of the
-worker's death.
+LostRuns sends a span for each run that was under way in a worker when it died, because a killed process sends no spans.
+The events say which runs these were: the script that put back the worker's tasks has written an event for each of them,
+right before the event of the worker's death.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _log = structlog.get_logger("holdfast.steward")
 
 
 class LostRuns:
-    """Reports the lost runs of dead workers to telemetry. `handler`: the handler's name for tasks that name none."""
+    """Reports to telemetry the runs that ended because their worker died. `handler`: the handler's name for tasks that
+    name none."""
 
     def __init__(self, store: Store, telemetry: Telemetry, handler: str) -> None:
         self._store = store
@@ -59,7 +61,8 @@ class LostRuns:
         return Duty("lost runs", self.run_once, self._wait)
 
     def add(self, incarnation: str) -> None:
-        """Have the lost runs of this dead worker reported; its tasks were put back already."""
+        """Have the runs reported that were under way when this worker died. The worker's tasks were put back
+        already."""
         self._dead.append(incarnation)
         self._announce()
 
@@ -98,7 +101,8 @@ class LostRuns:
                 self._telemetry.lost(run)
 
     async def _steps(self, incarnation: str) -> list[tuple[str, TrailStep]]:
-        """The tasks that this worker had begun, by id, each with the step of its trail that records the recovery."""
+        """The tasks that this worker had begun when it died: the id of each, and the step of its history with which it
+        was taken from the worker."""
         events, position = list[Happening](), ""
         for _ in range(MOST_PAGES):
             page = await self._store.events_before(position, PAGE)
@@ -111,8 +115,8 @@ class LostRuns:
 
 
 def recovered(events: list[Happening], incarnation: str) -> list[tuple[str, TrailStep]] | None:
-    """The tasks of this worker that `events` (newest first) show as recovered after they had begun: the id and the step
-    of the trail. None if earlier events are needed to find all of them."""
+    """The tasks that this worker had begun and that were then taken from it, as `events` (newest first) show: each
+    task's id and that step of its history. None if `events` does not reach far enough back to find all of them."""
     begin = next(
         (at for at, each in enumerate(events) if (each.event, each.subject) == ("worker-died", incarnation)), None
     )
@@ -135,7 +139,8 @@ def recovered(events: list[Happening], incarnation: str) -> list[tuple[str, Trai
 
 
 def _lost_run(record: TaskRecord, step: TrailStep, handler: str) -> LostRun | None:
-    """The run that ended with this step (a recovery); None if the task's operation cannot be read."""
+    """The run of the task that ended with this step, in which the task was taken from a dead worker. None if the task's
+    operation cannot be read."""
     operation = kept_run(record.operation)
     if operation is None:
         return None
@@ -158,7 +163,8 @@ def _lost_run(record: TaskRecord, step: TrailStep, handler: str) -> LostRun | No
 
 
 def _after(trail: Iterable[TrailStep], recovery: TrailStep) -> Iterator[RunEvent]:
-    """The events of the task that followed from this recovery, for example its delay or its end."""
+    """The events that happened to the task because it was taken from its dead worker, for example its delay or its
+    end."""
     is_after = False
     for each in trail:
         if is_after and (each.event == "claimed" or each.at_ms != recovery.at_ms):
@@ -262,8 +268,8 @@ def preflight_duty(store: Store, lanes: Sequence[str]) -> Duty:
 
 
 async def preflight(store: Store, settings: Settings) -> BootFailed | None:
-    """Wait for a limited time until the store can be used. Returns None if it can, else the error that ends the
-    service."""
+    """Wait for a limited time until the store can be used. Returns None when the store can be used, else the error that
+    ends the service."""
     trouble = f"Redis at {settings.redis.masked_url} does not answer"
     # The embedded store may have to load a long append-only file, and the parent watches its process.
     within = settings.boot_timeout * EMBEDDED_TIMEOUT_SHARE if settings.embedded else REMOTE_TIMEOUT
@@ -298,7 +304,8 @@ _REBUILD = "rebuild"
 
 
 class LedgerDuty:
-    """Keeps the ledger. While events are left to copy, the next round begins at once. Else it waits for a new event."""
+    """The duty that keeps the ledger, the copy of the queue in PostgreSQL. While events are left to copy, its next
+    round begins at once. Otherwise the duty waits for a new event."""
 
     def __init__(self, ledger: PostgresStore, health: Health) -> None:
         self._ledger = ledger

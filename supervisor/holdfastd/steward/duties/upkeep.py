@@ -112,8 +112,9 @@ ROLLUP_EVERY = 60.0  # seconds
 
 @dataclass(slots=True)
 class Rollups:
-    """The duty that packs rollups. `_next`: the start of the first window that this steward has not packed, by the
-    window's length; both in milliseconds."""
+    """The duty that packs rollups (counts and times of runs in one minute): it adds them up to rollups of longer
+    windows. `_next`: the start of the first window that this steward has not packed, by the window's length; both in
+    milliseconds."""
 
     store: Store
     _next: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PACKED, 0))
@@ -122,7 +123,8 @@ class Rollups:
         return Duty("rollups", self.pack)
 
     async def pack(self) -> float:
-        """Pack the windows that are over, the shortest first. Returns the seconds until the next round."""
+        """Pack the rollups of the windows that are over, the shortest windows first. Returns the seconds until the next
+        round."""
         now_ms = await self.store.clock_ms()
         for length in PACKED:
             await self._pack(length, now_ms)
@@ -148,8 +150,8 @@ SUSPECTS_EVERY = 1.0  # seconds
 
 @dataclass(slots=True)
 class Suspects:
-    """The duty that counts suspects for the parent. `lanes`: the lanes that this supervisor serves. `roster`: its
-    workers. `tell` sends a message to the parent."""
+    """The duty that counts the waiting suspects (tasks that may only run in quarantine) for the parent. `lanes`: the
+    lanes that this supervisor serves. `roster`: the supervisor's workers. `tell` sends a message to the parent."""
 
     store: Store
     lanes: Sequence[str]
@@ -175,8 +177,8 @@ class Suspects:
         return SUSPECTS_EVERY
 
     async def _quiet(self) -> str:
-        """The quiet or halt mark because of which this host claims no task, with the command that removes the mark;
-        empty without a mark."""
+        """The order (quiet or halt) because of which this host claims no task, with the command that ends the order;
+        empty without an order."""
         host = socket.gethostname()
         for mark in await self.store.quiet_hosts():
             if mark.counts_for(host):

@@ -36,8 +36,9 @@ class Webhooks:
         return Duty("webhooks", self.run_once, self._store.wait_notices)
 
     async def run_once(self) -> float:
-        """Post due notices until none is under way. Notices that become due in the meantime are posted at once, so a
-        slow receiver does not make the others wait. Returns the seconds until the next notice is due."""
+        """Post the notices that are due, until no post is under way any more. Notices that become due in the meantime
+        are posted at once, so a slow receiver does not make the others wait. Returns the seconds until the next notice
+        is due."""
         await self._announce()
         # The lease is longer than an attempt, so that no other steward attempts the same notice meanwhile.
         lease = round(self._settings.webhook_timeout * 2000) + 1000

@@ -82,7 +82,7 @@ class WorkerRecovery:
 
 
 async def tell_dead_letters(store: Store, incarnation: str, max_crashes: int) -> None:
-    """Log the tasks that became dead letters by the end of this worker."""
+    """Log the tasks that became dead letters because of this worker's death."""
     with suppress(StoreUnavailableError):  # the tasks are recovered; only the line is missing
         for worker in (await store.incarnations([incarnation])).values():
             for task_id in worker.held:

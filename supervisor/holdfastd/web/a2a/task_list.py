@@ -45,10 +45,11 @@ _BY_MOMENT = frozenset({"ended", "parked"})  # lists whose first task came to it
 
 @dataclass(frozen=True, slots=True)
 class _Front:
-    """The tasks of a list that follow a place. `rest`: the place behind these tasks, empty at the end of the list.
+    """The tasks of a list that follow a position. `rest`: the position behind these tasks; empty at the end of the
+    list.
 
-    `behind_first`: the place behind the first `first` tasks (0 or 1). Later places are read from there, so that new
-    tasks at the head of the list do not move them.
+    `behind_first`: the position behind the first `first` tasks (0 or 1). Later positions are counted from this one, so
+    that new tasks at the head of the list do not shift them.
     """
 
     name: str
@@ -115,8 +116,8 @@ class QueueOrder:
         return [whole or listed for whole, listed in zip(found, records, strict=True)]
 
     async def _listed(self, name: str, place: str, size: int) -> tuple[list[TaskRecord], str]:
-        """Up to `size` tasks of a list from `place`, and the place behind them. Fewer at the end of the list, or if few
-        tasks are in the wanted states."""
+        """Up to `size` tasks of a list from the position `place` on, and the position behind them. There are fewer at
+        the end of the list, or if few tasks are in the wanted states."""
         kind, _, lane = name.partition(" ")
         states = (State.SUBMITTED,) if lane else tuple(_BY_STATE[kind] & frozenset(self.states or State))
         records = list[TaskRecord]()
@@ -140,7 +141,8 @@ class QueueOrder:
         return _Front("working", front, place_of(front[-1]) if len(behind) > size else "")
 
     async def _place_behind(self, front: _Front, place: str, taken: int) -> str | None:
-        """The place after the first `taken` tasks of a front, which begins at `place`. None at the end of the list."""
+        """The position behind the first `taken` tasks of `front`, whose tasks begin at the position `place`. None at
+        the end of the list."""
         if taken == len(front.records):
             return front.rest or None
         if taken == 0:
@@ -150,7 +152,8 @@ class QueueOrder:
         return await self._place_in(front, taken)
 
     async def _place_in(self, front: _Front, taken: int) -> str | None:
-        """The place behind the last of the taken tasks that is still in the list; None at the end of the list."""
+        """The position behind the last one of the first `taken` tasks that is still in the list; None at the end of the
+        list."""
         ids = {record.task_id for record in front.records[:taken]}
         size = taken - front.first
         while size > 0:

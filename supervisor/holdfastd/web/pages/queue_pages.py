@@ -97,13 +97,14 @@ async def lane(
 
 
 def _courses(notes: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, str]:
-    """The small line of each lane that had waiting tasks, as the points of an SVG polyline."""
+    """For each lane that had waiting tasks: the small chart (sparkline) of their number over time, as the points of an
+    SVG polyline."""
     lanes = {lane for _, waiting in notes for lane in waiting}
     return {lane: polyline([float(waiting.get(lane, 0)) for _, waiting in notes]) for lane in lanes}
 
 
 def _depth(notes: Sequence[tuple[int, Mapping[str, int]]], lane: str) -> Chart | None:
-    """The chart of the tasks that waited in a lane; None without notes."""
+    """The chart of the number of tasks that waited in a lane. None if the store has noted no such numbers."""
     at, depths = [ms // 1000 for ms, _ in notes], [float(waiting.get(lane, 0)) for _, waiting in notes]
     return Chart("Waiting tasks", "", at, {"waiting": [*depths]}) if notes else None
 

@@ -104,7 +104,7 @@ def at_once(times: Percentiles | None, seconds: float) -> float:
 
 
 def sparks(course: Course) -> dict[str, str]:
-    """The points of the small lines in the overview, for SVG polylines."""
+    """The points of the small charts (sparklines) in the overview, for SVG polylines."""
     steps = [step for _, step in course]
     lines: dict[str, list[float | None]] = {
         "waiting": [at_once(step.wait, step.seconds) for step in steps],
@@ -150,8 +150,8 @@ COURSE = 12  # steps of a kind's small line
 
 @dataclass(frozen=True, slots=True)
 class RecentErrors:
-    """Kinds of errors, the latest first. `count`: the number of kinds in the period. `sparks`: the points of their
-    small lines, by their ids. `first`: the number of kinds on the pages before."""
+    """Kinds of errors, the latest first. `count`: the number of kinds in the period. `sparks`: for each kind, by its
+    id, the points of the small chart of its failures. `first`: the number of kinds on the pages before."""
 
     kinds: Sequence[ErrorKind]
     count: int

@@ -77,7 +77,7 @@ class MemoryCourses:
 
     @property
     def lines(self) -> dict[str, str]:
-        """The points of a small line for each worker with several readings."""
+        """For each worker with several readings: the points of the small chart of its memory."""
         return {each: polyline([float(size) for size in one]) for each, one in self._readings.items() if len(one) > 1}
 
 
@@ -110,7 +110,8 @@ async def stacks(request: Request) -> Response:
 
 
 def _folded(frames: Sequence[StackFrame]) -> list[tuple[bool, list[StackFrame]]]:
-    """The frames in runs: those of Holdfast and the event loop, which the page folds (True), and the handler's."""
+    """The frames of a stack in groups of successive ones: True with frames of Holdfast or the event loop, which the
+    page folds; False with frames of the handler."""
     return [(is_own, list(run)) for is_own, run in groupby(frames, key=lambda frame: frame.is_own)]
 
 
