@@ -111,7 +111,8 @@ NAMES_0_3 = {state: name for state, _, name in STATES}
 
 
 def states_of(name: str) -> tuple[State, ...]:
-    """Holdfast's states for the name of a state in A2A 1.0. Raises RpcError for an unknown name."""
+    """The states of Holdfast that a client means by this name of a state in A2A 1.0. Raises RpcError for an unknown
+    name."""
     found = tuple(state for state, known, _ in STATES if known == name)
     if not found:
         raise RpcError(
@@ -121,7 +122,8 @@ def states_of(name: str) -> tuple[State, ...]:
 
 
 def is_shown(state: State) -> bool:
-    """True if A2A 0.3 has the same name for this state. Otherwise the metadata have the state as `holdfast_state`."""
+    """True if A2A 0.3 has the same name for this state of Holdfast. If not, the metadata of the task have the state as
+    `holdfast_state`."""
     return NAMES_0_3[state] == state
 
 
@@ -168,7 +170,7 @@ def task_view(record: TaskRecord, about: About) -> AgentTask:
 
 
 def status_of(record: TaskRecord, context_id: str, result: Result | None = None) -> AgentStatus:
-    """The state with the agent's message: a question, an error, or the progress."""
+    """The state of a task as clients see it, with a message of the agent: a question, an error, or the progress."""
     said = _said(record, result or read_result(record.result))
     number = f"{record.turn}.{record.state}"
     message = AgentMessage(f"{record.task_id}.{number}", said, "agent", context_id, record.task_id) if said else None

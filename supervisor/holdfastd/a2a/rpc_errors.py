@@ -1,4 +1,4 @@
-"""Errors of the JSON-RPC interface: their codes."""
+"""The errors with which the A2A agent answers JSON-RPC requests, and their codes."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class DataPart03(msgspec.Struct, tag_field="kind", tag="data"):
 
 
 class File03(msgspec.Struct, rename="camel"):
-    """A file: either `bytes` (base64) or `uri` is given."""
+    """A file in a message: the client gives either `bytes` (base64) or `uri`."""
 
     bytes: str | None = None
     uri: str | None = None

@@ -61,7 +61,8 @@ def _stopped(folder: Path, timeout: float | None, *, now: bool) -> int | None:
 
 @contextmanager
 def _watch(pid: int) -> Generator[int | None]:
-    """A descriptor that becomes readable when the process ends; None if the process cannot be watched."""
+    """A context manager with a descriptor that becomes readable when the process ends; None if the process cannot be
+    watched."""
     try:
         process = os.pidfd_open(pid)
     except OSError:  # it has ended, or is in another pid namespace

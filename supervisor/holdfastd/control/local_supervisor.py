@@ -103,8 +103,8 @@ def _stack_file(pid: int) -> Path:
 
 
 async def _whole(path: Path) -> None:
-    """Wait until the file contains the stacks of tasks, or, if they do not come, stacks of threads that no longer grow.
-    Raises ControlError."""
+    """Wait until the file contains the stacks of tasks. If these do not come, wait until the file has stacks of threads
+    and no longer grows. Raises ControlError."""
     began, size = time.monotonic(), 0
     while (waited := time.monotonic() - began) < WRITTEN_WITHIN:
         await asyncio.sleep(QUIET)

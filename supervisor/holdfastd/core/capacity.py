@@ -1,6 +1,6 @@
 """Computes how many workers this host can hold, from measurements, without I/O.
 
-If there were more workers than that, forks would fail, or the kernel would kill processes for lack of memory.
+With more workers than this number, forks would fail, or the kernel would kill processes for lack of memory.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _services_first(opening: tuple[float, Slot]) -> tuple[bool, float, int]:
 
 
 def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
-    """The view before the first fork."""
+    """The state of the parent (its view) before the first fork."""
     wanted = {
         slots.STORE: policy.embedded,
         slots.STEWARD: True,
@@ -85,7 +85,8 @@ def begin(policy: SupervisionPolicy, workers: int, now: float) -> View:
 
 
 def decide(view: View, event: events.Event, now: float) -> Step:
-    """The view after `event`, and the commands that follow from it; `now` in monotonic seconds."""
+    """The state of the parent (its view) after `event`, and the commands that the parent must then execute. `now`:
+    monotonic seconds."""
     return _HANDLERS[type(event)](view, event, now)
 
 

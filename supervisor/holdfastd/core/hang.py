@@ -16,8 +16,8 @@ from holdfastd.core.view import Step, View
 
 
 def check(child: Child, policy: SupervisionPolicy, now: float) -> ChildStep:
-    """If the child was silent for too long, have it write its stacks, or end it. A child that is being ended already is
-    left alone."""
+    """If the child was silent for too long, have it write its stacks; after the hang timeout end it. A child that is
+    being ended already is left alone."""
     if child.slot.kind is ChildKind.STORE and child.ready_at is not None:
         return child, ()  # the store sends no messages; the steward checks whether the store answers
     if child.leaving is not None and not _takes_its_time(child.leaving):

@@ -23,8 +23,8 @@ def suspects_counted(view: View, message: SuspectsWaiting, now: float) -> View:
 
 
 def task_started(view: View, child: Child, running: list[str]) -> View:
-    """If a quarantine worker reports a new task, lower the number of waiting suspects by one. The steward counts them
-    again only later."""
+    """If a quarantine worker reports that a task has started, lower the number of waiting suspects by one. The
+    steward's next count comes only later."""
     fresh = len(set(running).difference(child.running)) if child.slot.kind is ChildKind.QUARANTINE else 0
     left = max(0, view.quarantine.startable - fresh)
     known = replace(view.quarantine, startable=left, alone=min(left, view.quarantine.alone))
@@ -112,8 +112,8 @@ def _had_no_room(view: View, now: float) -> bool:
 
 def _wanted(view: View, now: float) -> int:
     """The number of quarantine workers wanted: one for each suspect that runs or may start; suspects that must run
-    alone need only one worker together. A leaving worker counts until it is gone, so there are never more than
-    `most`."""
+    alone need only one worker together. A worker that was told to leave counts until it is gone, so there are never
+    more workers than `most`."""
     count = waiting(view, now)
     alone = min(view.quarantine.alone, count)
     busy = sum(isinstance(seat, Child) and bool(seat.running) for _, seat in _staying(view))

@@ -20,7 +20,7 @@ TRIES = 3  # canaries that may die without a boot error, for example by a signal
 
 
 def refusal(view: View) -> str:
-    """The reason why a reload is not possible now; empty if it is."""
+    """The reason why a reload is not possible now; empty if a reload is possible."""
     if view.stopping is not None:
         return "the supervisor is draining: nothing is reloaded any more"
     if ChildKind.WORKER not in view.ready_kinds:
@@ -38,8 +38,8 @@ def asked(view: View) -> Step:
 
 
 def begin(view: View, event: SettingsRead) -> Step:
-    """Start the generation whose settings were read, if they are valid. It replaces a generation that is not proven
-    yet."""
+    """Start the new generation of workers whose settings were read, if these settings are valid. It replaces an earlier
+    new generation of which no worker has been ready yet."""
     if error := event.error or refusal(view):
         log = Log("error", "reload refused: everything stays as it is", {"reason": error})
         return replace(view, reloaded=Reloaded(event.generation, error)), (log,)
@@ -68,7 +68,8 @@ def never_ready(view: View, child: Child, cause: Cause) -> Step:
 
 
 def finish(view: View) -> Step:
-    """End a reload that is proven. This is called when no worker of an earlier generation takes tasks any more."""
+    """End a reload whose new code has worked. This is called when no worker of an earlier generation takes tasks any
+    more."""
     if view.reload is None or not view.reload.proven:
         return view, ()
     log = Log("info", "reloaded", {"generation": view.generation, "draining": draining(view)})

@@ -51,7 +51,7 @@ def ask_store(child: Child, now: float) -> ChildStep:
 
 
 def abort(child: Child, why: Why, now: float) -> ChildStep:
-    """Send SIGABRT now, on which the child writes its stacks, and SIGKILL soon after."""
+    """Send SIGABRT now, so that the child writes its stacks, and SIGKILL soon after."""
     leaving = Leaving(why, StopStage.CANCELLING, now, now, now + slots.ABORT_GRACE)
     return advance(replace(child, leaving=leaving), now)
 

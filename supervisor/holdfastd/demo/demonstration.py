@@ -171,7 +171,7 @@ SHOWN = 8  # lines
 
 
 def progress_panel(progress: DemoProgress) -> RenderableType:
-    """The current progress."""
+    """The panel that shows the current progress."""
     bars = Table.grid(padding=(0, 2))
     for name, value in (("submitted", progress.submitted), ("completed", len(progress.recorder.commits))):
         total = progress.program.tasks

@@ -41,7 +41,7 @@ LOG_TAIL = 2000  # characters from the end of the supervisor's log, shown in an 
 
 @dataclass(frozen=True, slots=True)
 class SupervisorProcess:
-    """The supervisor of the demonstration. `settings`: those with which it runs."""
+    """The supervisor of the demonstration. `settings`: the settings with which the supervisor runs."""
 
     process: subprocess.Popen[bytes]
     settings: Settings

@@ -58,7 +58,7 @@ class DemoResult:
         return [breach for breach, is_broken in checks.items() if is_broken]
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values for people."""
+        """The rows of the table of results that people see: a name and a value."""
         return [
             ("accepted", f"{self.accepted:,}"),
             ("completed", f"{self.completed:,}"),
@@ -89,7 +89,8 @@ PAUSE = 0.03  # seconds after each piece of the text
 
 
 async def handle(messages: list[dict[str, Any]]) -> dict[str, float]:
-    """The number of words, and the start (Unix time) of this run."""
+    """The handler of the demonstration: it counts the words of a text. Returns their number, and the Unix time at which
+    this run began."""
     began, found = time.time(), 0
     words = messages[-1]["parts"][0]["text"].split()
     size = -(-len(words) // PIECES)

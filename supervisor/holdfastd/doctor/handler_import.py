@@ -32,8 +32,8 @@ class Function(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DeclaredSchedule(msgspec.Struct, frozen=True):
-    """One schedule that the application's code declares. `fires`: its moments in words. `name`: the handler of its
-    tasks; empty for the default handler."""
+    """One schedule that the application's code declares. `fires`: in words, when the schedule makes its tasks. `name`:
+    the handler of its tasks; empty for the default handler."""
 
     schedule_id: str
     fires: str

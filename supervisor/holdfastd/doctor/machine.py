@@ -172,7 +172,7 @@ class Need:
 
 
 def look_at_limits(pid: int | None) -> Host:
-    """The resources that are left, by the limits of the supervisor with this pid. If it is None, no supervisor runs,
+    """The resources that are left, by the limits of the supervisor with this pid. If `pid` is None, no supervisor runs,
     and the limits of this process count."""
     if pid is not None:
         try:

@@ -39,7 +39,8 @@ class MetricsLook:
 
 
 def look_at_metrics(settings: Settings, *, running: bool) -> MetricsLook:
-    """Ask for `/metrics` if a supervisor runs. Otherwise open the address for a moment, to see if a start could."""
+    """Ask for `/metrics` if a supervisor runs. Otherwise open the address for a moment, to see whether `supervisor
+    start` could open it."""
     if settings.metrics is None:
         return MetricsLook("")
     address = parse_listen(settings.metrics)

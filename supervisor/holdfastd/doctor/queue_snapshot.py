@@ -197,7 +197,8 @@ _SINGLE = frozenset(KEY_NAMES.values()) - frozenset(_KINDS)
 
 
 def judge_orphan_keys(snapshot: QueueSnapshot | str, prefix: str) -> Iterator[Finding]:
-    """Judge the keys that belong to nothing. `prefix`: the beginning of all keys of this queue."""
+    """Make the findings about orphan keys, which belong to no existing task, worker, schedule or the like. `prefix`:
+    the beginning of all keys of this queue."""
     if isinstance(snapshot, str):
         return  # judge_invariants reports that there is no snapshot
     owners = _owners(snapshot)
@@ -226,7 +227,8 @@ def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
 
 
 def _ends(parents: Mapping[str, str]) -> Iterator[str]:
-    """The names of the parents' results that a task has recorded."""
+    """For each parent that ended, as a task's record of its parents says: the name of the key that keeps the parent's
+    result."""
     for parent, noted in parents.items():
         _, _, ended_ms = noted.partition(" ")
         yield f"{parent}:{ended_ms}"

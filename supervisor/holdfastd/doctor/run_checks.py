@@ -110,7 +110,8 @@ def run(settings: Settings, warnings: Sequence[str] = (), *, deep: bool = False)
 
 
 def run_without_settings(problems: Sequence[str]) -> list[Finding]:
-    """The findings that need no settings, for invalid settings. `problems`: why the settings are invalid."""
+    """The findings of the checks that need no settings; for use when the settings are invalid. `problems`: why they are
+    invalid."""
     check = Check("settings", "flags, environment, files")
     invalid = [check.problem(problem, "see config/supervisor.toml for every setting") for problem in problems]
     return [*invalid, *run_bounded({"kernel": _machine}, CHECK_TIMEOUT)]

@@ -103,8 +103,8 @@ def _judge_waiting(queue: QueueInfo) -> Iterator[Finding]:
 
 
 def _could_run(lane: LaneState) -> bool:
-    """True if nothing but time keeps a task of the lane from its worker. Other findings tell of a pause, and of lanes
-    and handlers that no worker has."""
+    """True if the lane is not paused, and live workers serve it and have the handler of a waiting task. Then a long
+    wait means a limit, a quiet host or too few workers. Other findings report the other causes."""
     is_served = lane.workers and not lane.is_paused and lane.waiting > sum(lane.missing.values())
     return bool(is_served) and lane.oldest_ms is not None
 

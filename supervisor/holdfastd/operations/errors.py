@@ -29,8 +29,8 @@ class NotPossibleError(errors.HoldfastError):
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The answer to an error. `exit`: the exit status of a command; `status`: the status of an HTTP answer; `code`: the
-    code of a JSON-RPC answer."""
+    """Says how each kind of caller learns of an error. `exit`: the exit status of a command; `status`: the status of an
+    HTTP answer; `code`: the code of a JSON-RPC answer."""
 
     exit: Exit
     status: int

@@ -1,7 +1,8 @@
 """Unknown names of lanes, handlers and hosts.
 
-A change of a misspelt name would seem to have worked, so it is refused. A filter with a misspelt name finds nothing,
-and its answer says so. It is not refused, because tasks may have a name that nobody knows any more.
+A change with a misspelt name, for example a pause of a lane that does not exist, would seem to have worked. So such a
+change is refused. A filter with a misspelt name finds nothing, and its answer says so. A filter is not refused, because
+tasks may have a name that nobody knows any more.
 """
 
 from __future__ import annotations

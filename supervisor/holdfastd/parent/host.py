@@ -85,8 +85,8 @@ def _user_processes() -> int | None:
 
 
 def _left(folder: Path, kind: str, freed: int = 0) -> int | None:
-    """How much of this resource a control group has left. `freed`: how much of the used amount the kernel frees when it
-    is needed."""
+    """How much of this resource a control group has left. `freed`: how much of the used amount the kernel frees when
+    the resource becomes scarce."""
     most, now = number(folder, f"{kind}.max"), number(folder, f"{kind}.current")
     return None if most is None or now is None else max(0, most - now + freed)
 

@@ -79,13 +79,14 @@ async def _leave(store: Store, incarnation: str) -> None:
 
 
 async def _halts(store: Store) -> HaltScope:
-    """The halts that end this worker: those that begin after its start."""
+    """The halts on which this worker stops: those that an operator orders after its start."""
     host = socket.gethostname()
     return HaltScope(host, await SubmitRetries().call(store.last_halt, host), ends=True)
 
 
 def _one_by_one(settings: Settings) -> Settings:
-    """The settings with a concurrency of 1, unless it is set. With `work` a handler expects one call at a time."""
+    """The settings, with a concurrency of 1 unless they set one. With `supervisor work` a handler expects one call at a
+    time."""
     if "concurrency" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"concurrency": 1})

@@ -112,8 +112,8 @@ Listen = Callable[[float], Awaitable[object]]
 
 
 def punctual(listen: Listen) -> Listen:
-    """Wrap `listen`, which may end early, and late by up to GRAIN, so that it never ends late. A wait longer than GRAIN
-    listens for GRAIN seconds less; a shorter one sleeps."""
+    """Return a wait that ends on time. `listen` may end early, and up to GRAIN late. So a wait longer than GRAIN
+    listens for GRAIN seconds less than it was asked to. A shorter wait sleeps and does not listen."""
 
     async def wait(seconds: float) -> None:
         if seconds > GRAIN:

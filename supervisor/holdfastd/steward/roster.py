@@ -64,7 +64,7 @@ class WorkerRoster:
         return next(iter(self._dead.values()), None)
 
     def remove(self, incarnation: str) -> None:
-        """Remove a death that the store has recorded."""
+        """Forget a worker's death, because the store has recorded it."""
         del self._dead[incarnation]
         self._announce()
 
@@ -73,7 +73,7 @@ class WorkerRoster:
         self._dead.move_to_end(incarnation)
 
     async def wait_for_change(self, within: float) -> None:
-        """Wait for the next change, at most `within` seconds."""
+        """Wait at most `within` seconds until one of the reports about workers changes this list."""
         with anyio.move_on_after(within):
             await self._changed.wait()
 

@@ -12,9 +12,9 @@ from holdfast_config import Settings
 @dataclass(frozen=True, slots=True)
 class StewardSpec:
     """The facts that a steward needs. `first`: no steward of this parent has been ready yet, so the service ends if the
-    store fails the preflight.
-    `halt`: the number of the last halt when this process started, if the process ends at a halt; else None.
-    `metrics`: the listening socket on which it serves metrics. `has_pool`: a supervisor runs it beside its workers."""
+    store fails the preflight. `halt`: the number of the last halt when this process started, if the process ends at a
+    halt; else None. `metrics`: the listening socket on which the steward serves metrics. `has_pool`: a supervisor runs
+    the steward beside its workers."""
 
     settings: Settings
     first: bool
@@ -24,5 +24,5 @@ class StewardSpec:
 
     @property
     def halts(self) -> HaltScope:
-        """The halts during which this steward fires no schedules."""
+        """The halts during which this steward makes no tasks of schedules."""
         return HaltScope(socket.gethostname(), self.halt or 0, ends=self.halt is not None)

@@ -37,7 +37,8 @@ class Sandbox:
         return any(_lies_in(path, (ROOT,)) for path in self.needed)
 
     def directives(self) -> list[str]:
-        """The lines for the unit file."""
+        """The lines of the unit file that hide the home folders from the service, and show it the folders that it
+        needs."""
         shown = [f"BindReadOnlyPaths={path}" for path in self.bound]
         if self._needs_root:
             return ["# Not hidden altogether: the program it runs lies in /root.", "ProtectHome=read-only", *shown]
@@ -127,7 +128,7 @@ def _folders_of(supervisor: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class ServiceUser:
-    """A user: the ids by which the kernel checks permissions."""
+    """The user of a service, with the ids by which the kernel checks permissions."""
 
     uid: int
     groups: frozenset[int]

@@ -21,7 +21,7 @@ _FIRST = re.compile(r"# Written by `supervisor service`, checksum ([0-9a-f]{12})
 
 
 def sealed(body: str) -> str:
-    """The text of a file, with the line with its checksum on top."""
+    """The text of a file, below a new first line that has the checksum of the text."""
     return (
         f"# Written by `supervisor service`, checksum {_checksum(body)}: "
         "replaced when it is installed again, unless it was changed.\n" + body

@@ -1,4 +1,4 @@
-"""Errors as documents for programs (RFC 9457)."""
+"""Makes the documents that tell programs of an error (RFC 9457)."""
 
 from __future__ import annotations
 

@@ -202,7 +202,8 @@ def dotted(name: str) -> str:
 
 
 def _plain(value: object) -> object:
-    """The value in plain types. A value that is nested too deeply stays as it is; the redaction cuts it."""
+    """The value in plain types such as dict and list. A value that is nested too deeply stays as it is; the redaction
+    cuts it."""
     try:
         return msgspec.to_builtins(value)
     except RecursionError:

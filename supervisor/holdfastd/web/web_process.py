@@ -116,7 +116,7 @@ class PageConnection(H11Protocol):
 
 
 def _without(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """Cancel a timer; the answer is None, the value of a field without a timer."""
+    """Cancel a timer and return None, so that the caller can empty the field that held the timer."""
     if timer is not None:
         timer.cancel()
     return None

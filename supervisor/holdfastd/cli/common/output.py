@@ -31,7 +31,8 @@ def command_name() -> str:
 
 
 def as_called(text: str) -> str:
-    """The text, with the name by which this command was called in each command that the user should call."""
+    """The text, in which each command that the user is told to call begins with the name by which this one was
+    called."""
     name = command_name()
     if name == NAMES[0]:
         return text

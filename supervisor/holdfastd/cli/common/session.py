@@ -71,7 +71,7 @@ class Session:
 
     @cached_property
     def resolved(self) -> Resolved:
-        """The settings with their origins."""
+        """The settings, each with its origin: a flag, a variable, a file or the default."""
         from holdfast_config.resolve import resolve  # slow to import, and `version` needs no settings
 
         return resolve(self.flags, timeline=self.timeline)
@@ -92,7 +92,7 @@ class Session:
         return self.is_terminal and not self.json
 
     def answer(self, document: object, *lines: str) -> None:
-        """Print the document with --json, else the lines."""
+        """Print the answer of the command: the document with --json, else the lines for people."""
         if self.json:
             output.document(document)
             return
@@ -100,7 +100,8 @@ class Session:
             output.text(line)
 
     def answer_each(self, document: object, line: str) -> None:
-        """Print the answer for one of many things: its document with --json, else the line."""
+        """Print the answer about one thing of several, on a line of its own: the document with --json, else the line
+        for people."""
         if self.json:
             output.line(document)
         else:

@@ -102,8 +102,8 @@ async def operate_in(
     tell: Callable[[str], None] = _warn,
     **surroundings: Any,
 ) -> T:
-    """Carry out an act with an open store and return its answer. The act is noted in Activity. If the store does not
-    take the note, the change stands, and `tell` gets a line that says so. `surroundings`: see Doing."""
+    """Carry out an act with an open store and return its answer. Activity gets an entry for the act. If the store does
+    not take this entry, the change stands, and `tell` gets a line that says so. `surroundings`: see Doing."""
     settings, retries = session.settings, retries or retries_of(session.settings)
     async with asking(store, act.name, act.subject_of(texts), tell) as asked:
         operator = Operator(asked.who, asked.origin, Face.COMMAND)
@@ -116,7 +116,7 @@ async def operate_in(
 async def asking(
     store: Store, change: str, subject: str = "", tell: Callable[[str], None] = _warn
 ) -> AsyncGenerator[AskedChange]:
-    """A context for one change that this command asks for. The change is noted in Activity once."""
+    """A context for one change that this command asks for. At its end Activity gets one entry for the change."""
 
     asked = AskedChange(operator_name(), "the command line", store.note_activity, change, subject)
     try:
@@ -165,7 +165,7 @@ async def operate_each(
 
 
 class AnnouncedRetries(SubmitRetries):
-    """Retries that print one line with the time limit when they begin."""
+    """Retries of a call of the store. When they begin, they print one line with their time limit."""
 
     def pausing(self, error: BaseException) -> None:
         output.note(f"{error}: retrying for up to {self.seconds:g} s")

@@ -48,7 +48,7 @@ class TableFit:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The table that fits; `dropped`: the columns that were left out."""
+    """A table that was made narrow enough for the terminal. `dropped`: the columns that were left out."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -72,13 +72,13 @@ def fitted(columns: Cells, rows: Sequence[Cells], fit: TableFit, width: int, gap
 
 
 def _drop_order(columns: Cells, rows: Sequence[Cells], fit: TableFit) -> list[str]:
-    """The columns that may be left out, in this order. Columns without content go first."""
+    """The columns that may be left out of a table, in the order in which they are. Columns without content go first."""
     filled = {name for name, *column in zip(columns, *rows, strict=True) if any(column)}
     return sorted((name for name in fit.drop if name in columns), key=lambda name: name in filled)
 
 
 def _least(columns: Cells, rows: Sequence[Cells], fit: TableFit) -> tuple[int, ...]:
-    """The smallest width of each column."""
+    """The smallest width to which each column may be shortened."""
     return tuple(
         _least_of(name, [row[place] for row in rows], full, fit)
         for place, (name, full) in enumerate(zip(columns, _widths(columns, rows), strict=True))

@@ -256,7 +256,8 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The members of a JSON object. Raises ValueError for a duplicate name, as TOML does itself."""
+    """The members of a JSON object as a dict. Raises ValueError if a name is there twice, as the parser of TOML does by
+    itself."""
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
@@ -305,7 +306,8 @@ def apply(session: Session, /, file: Path) -> None:
 
 @contextmanager
 def _named(file: Path) -> Generator[None]:
-    """Put the name of the file into an InvalidScheduleError of this context."""
+    """A context manager: an InvalidScheduleError that is raised in its block gets the name of the file into its
+    text."""
     try:
         yield
     except InvalidScheduleError as error:

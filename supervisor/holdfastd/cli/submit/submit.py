@@ -41,7 +41,7 @@ class PrintedAnswers:
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """A context for printing. After the first write error nothing more is written."""
+        """A context manager for printing answers. After the first write error nothing more is written."""
         try:
             yield
         except BrokenPipeError:
@@ -195,7 +195,8 @@ async def _noted(
     calls: HandlerCalls,
     work: Callable[[Submitted], Awaitable[task_sources.BadLineError | None]],
 ) -> task_sources.BadLineError | None:
-    """Run `work`, and note its submissions once in Activity: when all are submitted, or when it ends early."""
+    """Run `work`, which submits tasks, and write one entry about these tasks to Activity: when all are submitted, or
+    when `work` ends early."""
     async with asking(store, SUBMIT_TASKS.name) as asked:
 
         async def tell(error: task_sources.BadLineError | None = None) -> None:

@@ -194,7 +194,7 @@ class ProgressBar:
             output.note(line)
 
     def show_progress(self, progress: Progress) -> None:
-        """Show the progress of the only task."""
+        """Show the progress of the task, if the command has submitted only one."""
         if self._is_on:
             text, done = progress.text or "task", progress.done or 0
             self._bar.update(self._task, description=text, completed=done, total=progress.total)

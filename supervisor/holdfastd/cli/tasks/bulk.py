@@ -95,7 +95,8 @@ def begin(session: Session, verb: BulkVerb, chosen: ChosenFilter, reason: str = 
 
 
 def carry_out(session: Session, act: Act[Any, BulkDocument], texts: Mapping[str, object]) -> int:
-    """Carry out the change that the act begins or continues, and print its counts. Returns the exit status."""
+    """Carry out the act, which begins or continues a change of many tasks. Then carry out this change, and print its
+    counts. Returns the exit status."""
 
     async def work(store: Store) -> tuple[BulkChange, int]:
         begun = list[BulkChange]()
@@ -145,7 +146,7 @@ async def _to_its_end(
 
 
 async def _step_to_its_end(steps: BulkSteps, change: BulkChange) -> tuple[BulkChange, bool]:
-    """Carry out one step. An interrupt waits until the store has noted the step."""
+    """Carry out one step of the change. An interrupt (Ctrl-C) takes effect when the store has recorded the step."""
     taken: tuple[BulkChange, bool] | None = None
     with anyio.CancelScope(shield=True):
         taken = await steps.noted_step(change)

@@ -192,6 +192,6 @@ def clean(session: Session, /, yes: bool, **given: Any) -> None:
 
 
 async def _ended(manager: TaskManager, states: Sequence[str], limit: int | None) -> int:
-    """The number of tasks in these final states (none: in any), at most `limit`."""
+    """The number of tasks in these final states (if none is given: in any final state), at most `limit`."""
     ended = await manager.count_tasks(*(states or TERMINAL))
     return ended if limit is None else min(ended, limit)

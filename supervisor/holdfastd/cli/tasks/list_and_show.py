@@ -303,7 +303,8 @@ def describe(task: TaskRecord, parents: Sequence[ParentResult], hide: Hide) -> N
 
 
 def _call(task: TaskRecord) -> dict[str, object]:
-    """The handler and its arguments. They stand for the operation, unless that is no readable call."""
+    """The handler of a task and its arguments. They are shown in place of the operation, if the operation is a readable
+    call."""
     call = call_of(task.operation)
     if call is None:
         return {"handler": task.name}
@@ -311,7 +312,7 @@ def _call(task: TaskRecord) -> dict[str, object]:
 
 
 def _failure(task: TaskRecord, hide: Hide) -> list[str]:
-    """The last error as lines: its traceback if there is one."""
+    """The last error of a task as lines of text: its traceback if there is one."""
     error = hide(read_result(task.result).error)
     match error:
         case None:

@@ -34,8 +34,8 @@ class Rates(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The numbers of one look. `present`: the number of waiting and running tasks of each lane. `left`: the number of
-    ended runs, by minute and lane."""
+    """The numbers that one look at the queue has found. `present`: the number of waiting and running tasks of each
+    lane. `left`: the number of ended runs, by minute and lane."""
 
     at_ms: int
     present: Mapping[str, int]
@@ -49,7 +49,7 @@ class LaneFlow:
     _seen: deque[Seen] = field(default_factory=deque[Seen])
 
     def rates(self, at_ms: int, present: Mapping[str, int], minutes: Mapping[int, Rollup]) -> dict[str, Rates]:
-        """The rates of each lane since a look about ten seconds ago; empty at the first look."""
+        """The rates of each lane in about the last ten seconds. Empty at the first call."""
         this = at_ms // MINUTE * MINUTE
         left = {at: _runs(rollup) for at, rollup in minutes.items() if at >= this - MINUTE}
         self._seen.append(Seen(at_ms, present, left))
@@ -100,8 +100,9 @@ class Look:
 
 @dataclass(slots=True)
 class Observer:
-    """Makes one look after the other. It reads the rollups of past minutes only once. `host`: show only the workers of
-    this host; None: of all. `timeout`: seconds to wait for the supervisor of this host."""
+    """Reads the state of the pool and its queue for `top`, again and again. Each reading is a Look. Rollups of past
+    minutes are read only once. `host`: show only the workers of this host; None: of all. `timeout`: seconds to wait for
+    the supervisor of this host."""
 
     store: Store
     runtime_dir: Path

@@ -41,7 +41,7 @@ class Screen:
 
 
 def pressed(screen: Screen, key: str) -> Screen:
-    """The screen after a key."""
+    """The state of the screen after this key was pressed."""
     if screen.typed is not None:
         return _typed(screen, screen.typed, key)
     if screen.asks is not None:

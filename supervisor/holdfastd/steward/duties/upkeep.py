@@ -70,8 +70,8 @@ UNSERVED_EVERY = 1.0  # seconds
 
 
 def unserved_tasks(store: Store, timeout: float) -> Duty:
-    """Make the duty that turns unserved tasks into dead letters: no worker has their handler. `timeout`: the seconds
-    that a task waits for a worker with its handler."""
+    """Make the duty that turns a task into a dead letter if it has waited too long for its handler, which no worker
+    has. `timeout`: the seconds that a task may wait for a worker with its handler."""
 
     async def run_once() -> float:
         if ended := await store.unserved(round(timeout * 1000), UNSERVED_AT_ONCE):
@@ -216,7 +216,8 @@ AFTER_TROUBLE = 30.0  # seconds: a full disk must not fill the log, too
 
 
 def time_file(store: Store, path: Path) -> Duty:
-    """Make the duty that writes the time of the last scan to a file. A reader never sees half a number."""
+    """Make the duty that writes the time of its last check of the store to a file. A reader of the file never sees half
+    a number."""
 
     async def run_once() -> float:
         now = await store.clock_ms()
@@ -231,7 +232,8 @@ def time_file(store: Store, path: Path) -> Duty:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace the file. Other users may write in this folder, so this never writes to a file or link of theirs."""
+    """Replace the file. Other users may write in this folder, so this function never writes to a file or link of
+    another user."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.unlink(missing_ok=True)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

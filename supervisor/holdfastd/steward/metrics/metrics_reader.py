@@ -47,7 +47,8 @@ class PoolHost:
         self._processes = BoundedNames()
 
     async def read(self) -> Readings:
-        """The readings of the pool. If the supervisor does not answer, the readings lack its processes."""
+        """The values of the metrics of the pool (readings). If the supervisor does not answer, the values of its
+        processes are missing."""
         readings, status = Readings(), await self._status()
         readings.set(table.SUPERVISOR_INFO, 1, status.version if status else installed())
         if status is not None:

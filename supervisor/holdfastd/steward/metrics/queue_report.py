@@ -39,7 +39,8 @@ class DeliveryTotals:
         self.began_ms = 0  # the start of the first minute that is counted
 
     def since(self, now_ms: int) -> int:
-        """The start of the first minute whose rollup the caller must read, in Unix milliseconds."""
+        """The start of the first minute whose rollup (the counts of that minute) the caller must read, in Unix
+        milliseconds."""
         this = now_ms // MINUTE * MINUTE
         return this if self._next is None else max(self._next, this - LONGEST_GAP)
 
@@ -54,7 +55,8 @@ class DeliveryTotals:
         return sum_of([self._over, *(self._bounded(minutes[start]) for start in minutes if start >= this)])
 
     def _bounded(self, rollup: Rollup) -> Rollup:
-        """The same figures with at most the allowed number of names; the busiest series keep their names."""
+        """The same figures with at most the allowed number of lane and handler names. The busiest series keep their
+        names; the others are added up as `other`."""
         bounded: Rollup = {}
         for series in sorted(rollup, key=lambda each: -rollup[each].outcomes.total()):
             bounded.setdefault(self._named(series), Figures()).add(rollup[series])
@@ -218,7 +220,7 @@ class Reporter:
             await self._scraped.wait()
 
     async def leave(self) -> None:
-        """Give up the duty, so that another steward can take it over at once."""
+        """Give up the duty to report the queue, so that another steward can take over this duty at once."""
         with anyio.move_on_after(GIVE_UP_WITHIN, shield=True):
             await self._give_up()
 

@@ -114,7 +114,7 @@ class MetricsServer:
         self._connections = OpenConnections(MOST_CONNECTIONS)
 
     async def serve(self, listener: socket.socket) -> None:
-        """Serve until cancelled."""
+        """Serve the pages of metrics until the call is cancelled."""
         accepting = AcceptLoop(listener, self._connections, self._connect)
         try:
             await anyio.sleep_forever()

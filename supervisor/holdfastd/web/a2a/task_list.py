@@ -76,8 +76,8 @@ class QueueOrder:
         return [record for _, _, record in chosen], _spelled(after) if after else ""
 
     async def changed_since(self, since_ms: int) -> list[TaskRecord]:
-        """All tasks that came to their state at this Unix time or later; the task that changed last comes first. Only
-        the first MOST_SEARCHED tasks of a list are searched."""
+        """All tasks that came to their present state at this Unix time or later; the task that changed last comes
+        first. Only the first MOST_SEARCHED tasks of a list are searched."""
         found = await asyncio.gather(*(self._changed_since(name, since_ms) for name in await self._lists()))
         return sorted(chain.from_iterable(found), key=place_of, reverse=True)
 
@@ -111,7 +111,8 @@ class QueueOrder:
         return _Front(name, records, rest, len(head), behind_first)
 
     async def _with_trails(self, records: Sequence[TaskRecord]) -> list[TaskRecord]:
-        """Read the tasks again with their trails. The trail says when a task came to its state."""
+        """Read the tasks again, with their histories (trails). The history says when a task came to its present
+        state."""
         found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in records))
         return [whole or listed for whole, listed in zip(found, records, strict=True)]
 
@@ -132,7 +133,8 @@ class QueueOrder:
         return records, place
 
     async def _working(self, place: str, size: int) -> _Front:
-        """The working tasks behind `place`, which is `place_of` the last task of the page before."""
+        """The working tasks behind the position `place`: the text that `place_of` has made of the last task of the page
+        before."""
         listed, _ = await self._listed("working", "", MOST_WORKING)
         found = await asyncio.gather(*(self.access.store.get(each.task_id, payloads=False) for each in listed))
         records = sorted((each for each in found if each), key=place_of, reverse=True)

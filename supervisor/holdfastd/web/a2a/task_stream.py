@@ -44,7 +44,7 @@ async def with_emitted(store: Store, record: TaskRecord, task: AgentTask) -> Age
 
 
 async def emitted_behind(store: Store, task_id: str, position: int) -> list[EmittedPart]:
-    """All emitted parts behind a position that the store still keeps."""
+    """All emitted parts behind a position, as far as the store still keeps them."""
     found: list[EmittedPart] = []
     while True:
         page = await store.emitted_parts(task_id, position)

@@ -90,7 +90,7 @@ class Accounts:
 
     @classmethod
     def of(cls, settings: Settings) -> Accounts:
-        """The accounts of the settings, which must have a token."""
+        """The accounts that these settings define. The settings must have a token."""
         assert settings.web_token is not None
         return cls(
             settings.web_token.get_secret_value(),

@@ -58,7 +58,7 @@ class SentForm:
         return next(iter(reversed(self.every(field))), "")
 
     def every(self, field: str) -> list[str]:
-        """All values of a field, unchecked."""
+        """All values that the form has for a field. They are not checked."""
         return [value for name, value in self._pairs if name == field]
 
     def allowed(self, act: Act[Any, Any]) -> dict[str, str]:

@@ -23,7 +23,7 @@ class Proxy:
 
     @classmethod
     def of(cls, settings: Settings) -> Proxy:
-        """The proxy of the settings, which must have the address on which the pages are served."""
+        """The proxy that these settings define. The settings must have the address on which the pages are served."""
         if settings.web_trust_proxy is None:
             return cls()
         listen = parse_address(settings.web or "0")
@@ -35,7 +35,8 @@ class Proxy:
         return self.trusted is not None and self.trusted.is_peer(_peer(scope))
 
     def may_connect(self, scope: Scope) -> bool:
-        """False for a connection from another host whose login could be read on its way, because it has no TLS."""
+        """False for a connection from another host if its login could be read on the way, because the connection has no
+        TLS."""
         return not self.alone or self.sends(scope) or _is_loopback(_peer(scope))
 
     def names(self, headers: Headers) -> str:

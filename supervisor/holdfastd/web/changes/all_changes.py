@@ -63,7 +63,7 @@ class PageChange:
         return f"/{self.act.name}"
 
     async def answer(self, request: Request) -> Response:
-        """The endpoint of this change."""
+        """The endpoint that carries out this change and answers the request."""
         fields, access = dict[str, str](), queue_of(request)
         try:
             async with noted(request, self.act.name) as asked:

@@ -244,7 +244,8 @@ class EventFeed:
 
     @asynccontextmanager
     async def joined(self, selection: EventSelection, every: float = EVERY) -> AsyncGenerator[None]:
-        """Listen until the end of the block. The first listener gets StoreError if the store is away."""
+        """A context manager: while its block runs, the caller listens to this feed. For the first listener it raises
+        StoreError if the store is away."""
         listening = Listening(selection, every)
         self._listening.add(listening)
         try:
@@ -260,8 +261,8 @@ class EventFeed:
             self._listening.discard(listening)
 
     def news(self) -> AsyncGenerator[list[EventBatch | bytes]]:
-        """All batches from now on, until the feed is closed. An item is a list of all new batches; bytes in it are a
-        message about missed events."""
+        """Yield the batches of events from now on, until the feed is closed. An item is the list of all batches since
+        the item before; bytes in the list are a message about missed events."""
         return self._news_behind(self._published, self._total, self.position)
 
     async def _news_behind(self, number: int, total: int, position: str) -> AsyncGenerator[list[EventBatch | bytes]]:

@@ -149,7 +149,8 @@ NOUNS = {  # from the first part of a name to the noun for one thing and for all
 
 
 class ChangeWords(NamedTuple):
-    """An entry in words. `did`: the verb and the noun. `page`: that of the subject; empty if it is gone."""
+    """An entry of Activity in words. `did`: the verb and the noun. `page`: the path of the page of the changed thing;
+    empty if this thing is gone."""
 
     did: str
     page: str

@@ -179,7 +179,7 @@ WEEK_MS = 604_800_000  # the course of a kind with dead letters
 
 
 async def dead(request: Request) -> Response:
-    """The dead letters: their kinds of errors, and a list that can be filtered like that of tasks."""
+    """The page of dead letters: their kinds of errors, and a list that can be filtered like the list of tasks."""
     access, query = queue_of(request), request.query_params
     wanted = read_texts(filter_texts(query, TaskFilter), TaskFilter)
     if wanted.query:

@@ -160,7 +160,8 @@ class RecentErrors:
 
     @property
     def following(self) -> int | None:
-        """The number of kinds on this page and before; None if there are no more."""
+        """The place at which the next page begins: the number of kinds on this page and the pages before. None if there
+        are no more kinds."""
         return self.first + MOST_KINDS if self.first + MOST_KINDS < self.count else None
 
 

@@ -1,4 +1,5 @@
-"""The pages of schedules: the list by next fire, the state and history of one schedule, and the form that sets one."""
+"""The pages of schedules: the list in the order of their next moments, the state and history of one schedule, and the
+form that sets one."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def stored_spec(record: ScheduleRecord) -> dict[str, Any]:
 
 
 async def fires(request: Request) -> Response:
-    """The form again, with the next fires of the rule that is typed. It writes nothing."""
+    """The form as it was typed, with the next moments of the typed rule. Nothing is written to the store."""
     return await form(request, (await read_form(request)).allowed(SET_SCHEDULE))
 
 
@@ -101,8 +102,8 @@ async def form(request: Request, typed: Mapping[str, str], error: HoldfastError 
 
 
 class TypedFires(NamedTuple):
-    """The next fires of a rule that somebody types. `words`: the rule in words; `moments`: each by the clock of its
-    zone, and in Unix milliseconds; `problem`: why the rule is refused."""
+    """The next moments at which a typed rule would make tasks. `words`: the rule in words. `moments`: each as text by
+    the clock of the rule's time zone, and in Unix milliseconds. `problem`: why the rule is refused."""
 
     words: str = ""
     moments: tuple[tuple[str, int], ...] = ()
@@ -110,7 +111,7 @@ class TypedFires(NamedTuple):
 
 
 def _next_fires(access: QueueAccess, typed: Mapping[str, str], now_ms: int) -> TypedFires:
-    """The next fires of the times in a form, without its task."""
+    """The next moments of the rule in a form. The task in the form is not checked."""
     if not typed.get("rule", "").strip():
         return TypedFires()
     times = {name: typed[name] for name in TIMES if name in typed}

@@ -111,13 +111,13 @@ async def _steps(access: QueueAccess, task_id: str, timeline: Sequence[HistoryLi
 
 
 def _turns(earlier: Sequence[bytes], record: TaskRecord, is_whole: bool) -> list[MessageExchange]:
-    """The turns of a task; only the last TURNS of the earlier turns, unless `is_whole`."""
+    """The turns of a task. Of the earlier turns only the last TURNS are shown, unless `is_whole` is set."""
     shown = shown_task.exchanges(earlier if is_whole else earlier[-2 * TURNS :])
     return [*shown, exchange(record.operation, None)]
 
 
 async def _parts(access: QueueAccess, task_id: str) -> list[StreamPiece]:
-    """The last parts that the task has emitted, in pieces."""
+    """The last parts that the task has emitted, joined to pieces: consecutive texts of one run make one piece."""
     end = await access.store.emitted_parts(task_id, NEWEST)
     if not end.last:
         return []
@@ -180,7 +180,7 @@ def _round(request: Request, most: int) -> int | None:
 
 
 def _search(request: Request) -> TaskSearch:
-    """The filter in the query of the page. Raises InvalidArgumentError."""
+    """The filter of tasks in the query of the page's URL. Raises InvalidArgumentError."""
     fields = {**request.query_params, "state": ",".join(request.query_params.getlist("state"))}
     return read_texts(filter_texts(fields, TaskSearch), TaskSearch)
 

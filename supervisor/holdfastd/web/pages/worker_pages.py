@@ -67,7 +67,8 @@ class MemoryCourses:
     _noted_ms: int = 0
 
     def note(self, memory: Mapping[str, int], now_ms: int) -> None:
-        """Add a reading for each worker, unless the last one is young. Workers that have ended are forgotten."""
+        """Add a reading of the memory of each worker, unless the last reading is young. Readings of workers that have
+        ended are dropped."""
         if memory and now_ms - self._noted_ms >= COURSE_EVERY_MS:
             self._noted_ms = now_ms
             kept = {each: self._readings.get(each, deque(maxlen=COURSE)) for each in memory}

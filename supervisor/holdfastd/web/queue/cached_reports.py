@@ -75,7 +75,7 @@ class PeriodReports:
         return await asyncio.shield(self._begin(wanted))
 
     def _begin(self, wanted: _Wanted) -> asyncio.Task[Report]:
-        """Begin to read the report, unless it is being read already."""
+        """Begin to read the report in the background, unless this report is being read already."""
         reading = self._reading.get(wanted)
         if reading is None:
             reading = self._reading[wanted] = asyncio.create_task(self._read(wanted))
@@ -104,7 +104,7 @@ class PeriodReports:
 
 
 class _KeptAnswer(Generic[T]):
-    """An answer of `look` that is kept for `seconds`; a later call reads it again."""
+    """Keeps the answer of `look` for `seconds`. A call after that asks `look` again."""
 
     def __init__(self, seconds: float, look: Callable[[], Awaitable[T]]) -> None:
         self._seconds, self._look = seconds, look
@@ -145,7 +145,7 @@ class CurrentProblems(_KeptAnswer[list[Finding]]):
         self._whole: tuple[StoreInfo, float] | None = None
 
     async def wrong(self) -> list[Finding]:
-        """The warnings and problems, problems first."""
+        """The findings that are problems or warnings, problems first."""
         findings = [each for each in await self.read() if each.level in SHOWN]
         return sorted(findings, key=lambda each: each.level is not Level.PROBLEM)
 

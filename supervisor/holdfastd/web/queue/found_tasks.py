@@ -100,7 +100,7 @@ class BulkWork:
     _running: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
 
     def start(self, change: BulkChange) -> None:
-        """Begin to carry out the change, from where it stands."""
+        """Begin to carry out the change, at the place where it stopped before."""
         change_id = change.change_id
         work = self._running[change_id] = asyncio.create_task(self._carry_out(change, self._running.get(change_id)))
 

@@ -93,7 +93,8 @@ DIGITS = 7
 
 
 def list_place(request: Request) -> int:
-    """The number in `?after=`; 0 if there is none. Raises HTTPException 400 for any other text."""
+    """The place at which a list continues: the number in `?after=` of the URL, or 0 if there is none. Raises
+    HTTPException 400 if the text is no number."""
     text = request.query_params.get("after", "0")
     if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
         raise HTTPException(400, f"after {text[:50]!r}: a number is expected")

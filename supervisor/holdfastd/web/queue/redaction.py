@@ -62,7 +62,8 @@ def without_values(text: str, hides: Callable[[str], bool]) -> str:
 
 
 def _masked(text: str, found: Iterable[Hidden]) -> str:
-    """The text with these places replaced by the text to show. Overlapping places become one."""
+    """The text, in which each of these places is replaced by the text to show for it. Overlapping places are replaced
+    as one."""
     pieces, at = list[str](), 0
     for start, end, shown in found:
         if start >= at:
@@ -292,7 +293,7 @@ class Redaction:
 
 
 def _without_hidden(edited: str, original: Any) -> str:
-    """The text, unchanged. Raises ValueError if the text has a *** that the original does not have."""
+    """The edited text, unchanged. Raises ValueError if this text has a *** that the original does not have."""
     for remark in (HIDDEN, TOO_DEEP):
         if edited.count(remark) > str(original).count(remark):
             raise ValueError(

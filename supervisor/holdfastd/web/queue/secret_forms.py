@@ -89,13 +89,13 @@ def private_keys(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def keys(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Keys of services, known by their prefixes."""
+    """Finds keys of services, which are known by their prefixes."""
     if hides("token"):
         yield from ((*match.span(), HIDDEN) for match in _KEY.finditer(text) if _is_random(match[0]))
 
 
 def hooks(text: str, hides: Hides) -> Iterator[Hidden]:
-    """The paths of webhooks of chat services: who knows the path can post."""
+    """Finds the paths of webhook URLs of chat services. Anybody who knows such a path can post."""
     if hides("token"):
         yield from ((*match.span(), HIDDEN) for match in _HOOK.finditer(text))
 
@@ -108,13 +108,14 @@ def _is_random(key: str) -> bool:
 
 
 def cookies(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Cookies in the form in which Python prints a client's cookie jar."""
+    """Finds cookies in the form in which Python prints a client's cookie jar."""
     if hides("cookie"):
         yield from ((*match.span(), HIDDEN) for match in _COOKIE.finditer(text))
 
 
 def schemes(text: str, hides: Hides) -> Iterator[Hidden]:
-    """The text behind an HTTP authentication scheme such as `Bearer`, if it looks like a key or a login."""
+    """Finds the text behind an HTTP authentication scheme such as `Bearer`, if this text looks like a key or a
+    login."""
     if hides("authorization"):
         for match in _SCHEME.finditer(text):
             if _is_credential(match["scheme"].lower(), match["value"]):
@@ -175,7 +176,7 @@ def _odd_login(text: str, authority: str, end: int) -> int | None:
 
 
 def flags(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Values of long flags with the name of a secret: `--password x`."""
+    """Finds the values of long flags that have the name of a secret: `--password x`."""
     for match in _FLAG.finditer(text):
         if hides(match["name"]) and not is_ordinary(match["name"], match["value"]):
             yield (*match.span("value"), HIDDEN)
@@ -193,7 +194,7 @@ def commands(text: str, hides: Hides) -> Iterator[Hidden]:
 
 
 def worded(text: str, hides: Hides) -> Iterator[Hidden]:
-    """`ENV NAME value`, `requirepass x`, `login u password x`, `IDENTIFIED BY 'x'`."""
+    """Finds secrets behind a word: `ENV NAME value`, `requirepass x`, `login u password x`, `IDENTIFIED BY 'x'`."""
     for match in _WORDED.finditer(text):
         if hides(match["name"] or "password") and not is_ordinary(match["name"] or "", match["value"]):
             yield (*match.span("value"), HIDDEN)
@@ -242,7 +243,7 @@ def _next(text: str, start: int) -> int:
 
 
 def parts(text: str, hides: Hides) -> Iterator[Hidden]:
-    """Values of secret fields in a multipart form."""
+    """Finds the values of secret fields in a multipart form."""
     for match in _PART.finditer(text):
         name = _PART_NAME.search(match["head"])
         if name and hides(name[1]) and match["value"]:

@@ -82,7 +82,7 @@ ENTRIES = tuple(entry for group in MENU for entry in group.entries)
 
 
 class RemedyButton(NamedTuple):
-    """A form with one button."""
+    """A form with one button, which repairs a problem."""
 
     path: str
     title: str
@@ -90,8 +90,9 @@ class RemedyButton(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """For a check of `supervisor doctor`: the page to link to, and the remedy. `look`: a pattern for the name of the
-    check. `{}` stands for the group in `look`, such as the lane."""
+    """Says for a check of `supervisor doctor` which page to link to, and what repairs the problem. `look`: a regular
+    expression for the name of the check. In the other fields `{}` stands for what the group in `look` has matched, for
+    example the lane."""
 
     look: str
     title: str
@@ -161,7 +162,7 @@ def _button(way: _Way, name: str) -> RemedyButton | None:
 
 
 def anchor_of(finding: Finding) -> str:
-    """The place of a check on the page of all checks."""
+    """The anchor of a check on the page of all checks."""
     return re.sub(r"[^a-z0-9]+", "-", f"{finding.subject} {finding.look}".lower())
 
 
@@ -196,7 +197,8 @@ AWAY = Frame((Wrong(0, "problem", *_AWAY, "/", "Try again"),))
 
 
 async def frame_of(request: Request) -> Frame:
-    """The present frame, made from findings and counts that are kept for some seconds."""
+    """The present frame of a page (its menu, and the line about problems). It is made from findings and counts that are
+    kept for some seconds."""
     problems: CurrentProblems = request.app.state.problems
     counts: QueueCounts = request.app.state.counts
     try:
@@ -226,5 +228,6 @@ def _work(counts: Counts) -> str:
 
 
 def state_of(request: Request) -> Frame:
-    """The frame that was read for this request. An empty frame if no frame was read."""
+    """The frame (menu and line about problems) that was read for the page of this request. An empty frame if none was
+    read."""
     return getattr(request.state, "frame", Frame())

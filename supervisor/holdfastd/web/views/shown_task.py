@@ -112,7 +112,7 @@ def _asked(operation: bytes | None) -> list[Any]:
 
 
 def _content(part: Part) -> Any:
-    """The text or the data of a part; a part of any other kind as it is."""
+    """The text or the data of a message's part. A part of any other kind is returned as it is."""
     for name in ("text", "data"):
         if name in part:
             return part[name]
@@ -163,8 +163,8 @@ GAP_MS = 1000  # between two lines; a longer time is shown
 
 @dataclass(frozen=True, slots=True)
 class StoryStep:
-    """A recorded step: its value, and the arguments and time of its function, if they were noted. `is_cut`: the value
-    is only the beginning of the recorded one."""
+    """A recorded step: its value, and the arguments and duration of its function, if they were recorded. `is_cut`: the
+    value is only the beginning of the recorded one."""
 
     name: str
     value: Any
@@ -244,7 +244,7 @@ def story(
 
 
 def last_lines(chapters: Sequence[Chapter], most: int) -> list[Chapter]:
-    """The last chapters, with the last `most` lines in all."""
+    """The last chapters, with at most `most` lines in all: the last ones."""
     found, left = list[Chapter](), most
     for chapter in reversed(chapters):
         if left <= 0:
@@ -268,7 +268,7 @@ MARK = 4.0  # marks that are closer than this become one
 
 
 class BarKind(StrEnum):
-    """The colour of a bar."""
+    """The kind of a bar in the picture of the history; each kind has its colour."""
 
     WAITS = "waits"  # in its lane, for a worker
     RUNS = "runs"
@@ -278,7 +278,7 @@ class BarKind(StrEnum):
 
 
 class Ending(StrEnum):
-    """The colour of the end of a run."""
+    """How a run ended, as a colour in the picture of the history."""
 
     FINE = "fine"
     BAD = "bad"
@@ -304,7 +304,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One row of the picture, with its bars and marks."""
+    """One row of the picture, with bars for stretches of time and marks for moments."""
 
     title: str
     bars: list[Bar] = field(default_factory=list[Bar])
@@ -421,7 +421,8 @@ def _bars(phases: Iterable[_Phase], start_ms: int, scale: float) -> list[Bar]:
 
 
 def _marks(entries: Iterable[Mapping[str, Any]], start_ms: int, scale: float) -> list[Mark]:
-    """The marks of these entries. Entries at about the same place share one mark, which says their number."""
+    """The marks in the picture for these entries. Entries at about the same place share one mark, whose text says how
+    many there are."""
     marks: list[Mark] = []
     for place, close in groupby(entries, key=lambda entry: int((entry["at_ms"] - start_ms) * scale / MARK)):
         texts = [entry["text"] for entry in close]

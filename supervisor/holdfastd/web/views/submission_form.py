@@ -174,7 +174,7 @@ _PLAIN: dict[tuple[Any, Any], tuple[FieldKind, tuple[str, ...]]] = {
 
 
 def _shown(kind: FieldKind, value: Any) -> str | None:
-    """The value as text in a field of this kind; None if the value does not fit the kind."""
+    """The text that a field of this kind shows for the value; None if the value does not fit the kind."""
     if kind is FieldKind.JSON:
         return json_text(value)
     if isinstance(value, bool):
@@ -203,7 +203,7 @@ _HINTS = {
 
 
 def _read(each: ArgumentField, text: str) -> dict[str, Any]:
-    """The argument in a field; several for the field WHOLE. Raises ValueError."""
+    """The argument that the user typed into a field; for the field WHOLE several arguments. Raises ValueError."""
     if each.name == WHOLE:
         whole: object = read_json(text) if text.strip() else {}
         if not isinstance(whole, dict):
@@ -264,7 +264,7 @@ class SubmissionForm:
     def again(
         self, typed: Mapping[str, str], error: InvalidTaskError | None = None, problem: str = ""
     ) -> SubmissionForm:
-        """The form with the typed texts, and with their problems."""
+        """The same form, with the texts that the user typed, and with the problems of these texts."""
         problems: Mapping[str, str] = error.problems if isinstance(error, InvalidSubmissionError) else {}
         return replace(
             self,
