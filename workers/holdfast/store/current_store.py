@@ -96,7 +96,7 @@ def substitute(queue: str) -> Store | None:
 @dataclass(frozen=True, slots=True)
 class CurrentStore:
     """The store of the worker that runs this code. `store`: the worker's store in memory, for code in the worker's
-    event loop. None: the caller opens a store from `settings`."""
+    event loop. If `store` is None, the caller opens a store from `settings`."""
 
     settings: Settings
     store: Store | None = None

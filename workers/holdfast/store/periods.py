@@ -33,7 +33,8 @@ PARTS = 28  # a long period is read in at least so many parts: thirty days by da
 
 
 class Step(NamedTuple):
-    """The figures of one step of a course, over all series. `seconds`: how much of the step lies in the period."""
+    """The figures of one step of a course (a row of equal steps of time), for all lanes and handlers together.
+    `seconds`: how much of the step lies in the period."""
 
     start_ms: int
     seconds: float
@@ -42,8 +43,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The figures from `start_ms` to before `end_ms`. `total`: by series. `parts`: of all series together, by the start
-    of each part of `part_ms`; parts without figures are left out. The first part may begin before the period."""
+    """The figures from `start_ms` to before `end_ms`. `total`: the figures of the whole period, for each pair of lane
+    and handler. `parts`: the figures of all pairs together, by the start of a part; a part lasts `part_ms`. Parts
+    without figures are left out. The first part may begin before the period."""
 
     start_ms: int
     end_ms: int
@@ -73,9 +75,9 @@ class Period:
 async def last_periods(
     store: Store, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
 ) -> tuple[Period, Period]:
-    """The period of this length until the end of this minute, and the period before it, with its total only. With
-    `handler` or `lane`, only the figures of this handler or lane are counted. A long period begins at a multiple of ten
-    minutes."""
+    """Two periods of this length: the one that ends with this minute, and the one before it. The second has only its
+    total. With `handler` or `lane`, only the figures of this handler or lane are counted. Long periods begin at a
+    multiple of ten minutes."""
     whole = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
     end = -(-now_ms // MINUTE) * MINUTE
     start = (end - length_ms) // whole * whole
@@ -87,8 +89,8 @@ async def last_periods(
 
 
 async def made_of_shorter(store: Store, now_ms: int, length_ms: int, start_ms: int) -> Rollup:
-    """The rollup of ten minutes, an hour or a day, made from shorter ones. An hour is made from its minutes while these
-    are kept, because rollups of ten minutes have room for fewer names."""
+    """The rollup of ten minutes, an hour or a day, made from shorter rollups. An hour is made from its minutes while
+    the store keeps these minutes: a rollup of ten minutes has room for fewer names."""
     of_minutes = length_ms == HOUR and start_ms >= now_ms - MINUTES_KEPT_MS
     period = Period(start_ms, start_ms + length_ms, MINUTE if of_minutes else PACKED[length_ms])
     await _Sum(store, now_ms, period).read()
@@ -96,7 +98,7 @@ async def made_of_shorter(store: Store, now_ms: int, length_ms: int, start_ms: i
 
 
 def _part(length_ms: int) -> int:
-    """The length of the parts for a chart: the longest rollups of which at least PARTS fit into the period, else a
+    """The length of the parts of a chart: the longest rollups of which at least PARTS fit into the period, or else a
     minute."""
     return max((length for length in PACKED if length_ms >= PARTS * length), default=MINUTE)
 

@@ -118,7 +118,8 @@ async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequen
 
 
 async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) -> list[Change]:
-    """The oldest changes that still have to be given to Redis. `of`: the prefix of their settings' names."""
+    """The oldest changes that still have to be given to Redis. `of`: only changes of settings whose names begin with
+    this text. `older_than`: the least age of a change in seconds."""
     rows = await sql.fetch(_WAITING, queue, of, older_than, limit)
     return [Change(row["id"], row["task_id"], *_change(row["content"])) for row in rows]
 

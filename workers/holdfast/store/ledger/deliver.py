@@ -48,9 +48,12 @@ async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:
 
 
 async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, some: list[Waiting]) -> bool:
-    """Give tasks and messages to Redis. A request is left out if the ledger knows that it is done: a Redis that has
-    lost it would take it as new. The producer of each was told that it is accepted. So if Redis cannot take it, a
-    record says so."""
+    """Give Redis these requests, which make tasks or add messages. A message that the ledger already has is not given
+    again: a Redis that has lost the message would take it as new.
+
+    The producers were told that their requests are accepted. So if Redis refuses a request, the store keeps a record of
+    the refusal.
+    """
     await requests.drop(sql, [one.request for one in some if one.known])
     open_ones = [one for one in some if not one.known and not one.ended]
     batch = [one.submission for one in open_ones if one.submission]
@@ -63,7 +66,7 @@ async def _give_messages(sql: Any, queue: str, redis: RedisLedger, epoch: str, s
 
 
 async def _waiting_parents(sql: Any, queue: str, some: list[Waiting]) -> set[str]:
-    """Those parents of these tasks that are not in Redis yet, because an earlier try to give them to Redis failed."""
+    """The parents of these tasks that are not in Redis yet, because an earlier try to give them to Redis failed."""
     parents = {parent for one in some for parent in _after(one)}
     return await requests.still_waiting(sql, queue, parents, [one.request for one in some]) if parents else set()
 

@@ -43,8 +43,8 @@ _TRIM = "DELETE FROM holdfast_facts WHERE queue = $1 AND removed AND NOT unread 
 
 
 async def note(sql: Any, queue: str, named: Mapping[str, int]) -> None:
-    """Mark these settings as changed in Redis and not read yet. The value of each is the number of the last request
-    that was carried out on it (0: none)."""
+    """Mark these settings as changed in Redis and not read yet. `named`: for each setting, the number of the last
+    request that was carried out on it (0: none)."""
     if named:
         await sql.execute(_NOTE, queue, list(named), list(named.values()))
 
@@ -71,24 +71,25 @@ async def keep(sql: Any, queue: str, settings: Sequence[KeptSetting], seen_ms: i
 
 
 async def before_tasks(sql: Any, queue: str, since_ms: int) -> list[KeptSetting]:
-    """The settings of lanes and hosts and the queue's webhook, if they were read at `since_ms` or later."""
+    """The settings that a rebuild puts back into Redis before any task: those of lanes and hosts, and the queue's
+    webhook. Only settings that the ledger read at `since_ms` or later."""
     return await _page(sql, queue, since_ms, before=True, cursor="", limit=len(BEFORE_TASKS))
 
 
 async def after_tasks(sql: Any, queue: str, since_ms: int, cursor: str, limit: int) -> list[KeptSetting]:
-    """A page of the other settings, in the order of their names."""
+    """A page of the settings that a rebuild puts back after the tasks, in the order of their names."""
     return await _page(sql, queue, since_ms, before=False, cursor=cursor, limit=limit)
 
 
 async def lost(sql: Any, queue: str, *, only_events: bool) -> None:
-    """Note that Redis has lost data. `only_events`: only events are lost. Then a setting that is missing in Redis was
-    removed by somebody."""
+    """Note that Redis has lost data. `only_events`: Redis has lost only events. In this case, somebody has removed each
+    setting that is missing in Redis."""
     await sql.execute(_LOST, queue, only_events)
 
 
 async def doubt(sql: Any, queue: str) -> None:
-    """Mark all settings as doubtful, because everything in Redis is read from now on. A setting that is not found there
-    was removed."""
+    """Mark all settings as doubtful before the ledger reads every setting in Redis. A setting that is still doubtful
+    after that was removed."""
     await sql.execute(_DOUBT, queue)
 
 

@@ -74,9 +74,9 @@ async def upgrade(
     on_step: Callable[[int, int], object] = lambda done, of: None,
     known: Sequence[Migration] = (),
 ) -> tuple[Migration, ...]:
-    """Run the missing migrations, all or none; returns those that were run. A second process waits, and then finds no
-    migration left to run. `on_step(done, total)` is called before each migration and after the last. `known` replaces
-    the migrations of this code."""
+    """Run all missing migrations in one transaction; returns the migrations that were run. If two processes call this,
+    the second waits, and then finds none left to run. `on_step(done, total)` is called before each migration and after
+    the last. `known` replaces the migrations of this code."""
     async with database.transaction() as sql:
         await sql.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await sql.execute(_TABLE)

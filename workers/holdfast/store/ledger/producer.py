@@ -123,9 +123,9 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
             return None
 
     async def _mark(self, answered: Sequence[tuple[requests.Entry, Receipt]]) -> None:
-        """Note which requests Redis has taken. If PostgreSQL is away now, a steward gives the requests again, with the
-        same result. A refused request is dropped, unless an earlier call has already told its producer that it is
-        accepted."""
+        """Note in PostgreSQL which requests Redis has taken. If PostgreSQL is away now, a steward gives the requests to
+        Redis again, with the same result. A refused request is dropped, unless an earlier call has already told its
+        producer that the request is accepted."""
         taken = {entry.request for entry, receipt in answered if _is_taken(entry, receipt)}
         refused = [entry.request for entry, _ in answered if entry.request not in taken and not entry.promised]
         with suppress(LedgerUnavailableError):
@@ -144,8 +144,8 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
         return await self._answered(asked.request, task_id, word)
 
     async def _answered(self, request: int, task_id: str, word: State | TaskObstacle) -> State | TaskObstacle:
-        """The answer for a request that Redis has carried out. A task that Redis does not know may have ended long
-        ago."""
+        """The answer for a request that Redis has carried out. If Redis does not know the task, the ledger may know
+        that the task has ended."""
         async with self.database.transaction() as sql:
             if isinstance(word, State):
                 await requests.given(sql, [request])

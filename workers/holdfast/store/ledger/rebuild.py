@@ -47,8 +47,8 @@ class Ingestion:
         self._redis = redis
 
     async def tasks(self, sql: Any, queue: Queue, task_ids: Sequence[str]) -> Queue | None:
-        """Write the present state of these tasks to PostgreSQL. Returns the queue's row after that; None if this Redis
-        has lost data."""
+        """Write the present state of these tasks to PostgreSQL. Returns the queue's row with the last event that Redis
+        had; None if this Redis has lost data."""
         left = list(task_ids)
         while left:
             found = await self._redis.read(queue.epoch, queue.seen, left[:TASKS])
@@ -62,8 +62,8 @@ class Ingestion:
         return queue
 
     async def happened(self, sql: Any, queue: Queue, look: EventPage) -> Queue:
-        """Write the tasks that these events name, and mark the settings that they name as unread. Returns the queue's
-        row after that."""
+        """Write the tasks that these events name to PostgreSQL, and mark the settings that the events name as unread.
+        Returns the changed row of the queue."""
         after = await self.tasks(sql, replace(queue, position=look.position), look.ids)
         if after is None:
             raise _forgotten()
@@ -72,8 +72,8 @@ class Ingestion:
         return after
 
     async def settings(self, sql: Any, queue: Queue) -> tuple[Queue, bool]:
-        """Read settings that have changed, and all tasks that have changed before that. Returns True if there are more
-        such settings."""
+        """Read some settings that have changed in Redis, and all tasks that changed before the settings were read.
+        Returns the changed row of the queue, and True if more settings have changed."""
         names = await kept_settings.unread(sql, self._name, SETTINGS)
         if not names:
             return queue, False
@@ -84,8 +84,8 @@ class Ingestion:
         return after, bool(await kept_settings.unread(sql, self._name, 1))
 
     async def these_settings(self, sql: Any, queue: Queue, names: Sequence[str]) -> str | None:
-        """Write the present state of these settings; returns the last event in Redis at that time. None if this Redis
-        has lost data."""
+        """Write the present state of these settings to PostgreSQL. Returns the last event that Redis had when they were
+        read; None if this Redis has lost data."""
         found = await self._redis.kept_settings(queue.epoch, queue.seen, names)
         if found is None:
             return None
@@ -116,8 +116,8 @@ _log = structlog.get_logger("holdfast.ledger")
 
 @dataclass(frozen=True, slots=True)
 class CountedBatches:
-    """The batches whose ended tasks this process has put back in this epoch. Another process may put them back again,
-    which is harmless."""
+    """The batches whose ended tasks this process has put back into Redis in this epoch. If another process puts the
+    same tasks back, this does no harm."""
 
     epoch: str
     batches: set[str] = field(default_factory=set[str])
@@ -228,8 +228,8 @@ class Rebuild:
         return replace(queue, cursor=cursor, restored=queue.restored + restored)
 
     async def _remove(self, sql: Any, queue: Queue) -> Queue:
-        """Remove tasks again that were removed after the moment to which Redis was set back. By now their children are
-        back in Redis, and have noted the end of their parents."""
+        """Remove the tasks from Redis that were removed after the moment to which Redis was set back. By now the
+        children of these tasks are back in Redis, and have noted how their parents ended."""
         page, cursor = await tasks.removals_since(sql, self._name, queue.since_ms, queue.cursor, REMOVALS)
         if not page:
             await self._redis.release()
@@ -239,7 +239,8 @@ class Rebuild:
         return replace(queue, cursor=cursor)
 
     async def _put_batches_back(self, sql: Any, queue: Queue, batches: set[str]) -> None:
-        """Put back the ended tasks of these batches, once for each batch, so that their ends are counted again."""
+        """Put the ended tasks of these batches back into Redis, once for each batch. Redis counts the ended tasks of a
+        batch from them."""
         if self._counted.epoch != queue.epoch:
             self._counted = CountedBatches(queue.epoch)
         new = batches - self._counted.batches
@@ -271,8 +272,8 @@ class Rebuild:
         return replace(after, cursor=cursor) if cursor else replace(after, phase=RebuildPhase.LISTING, cursor="")
 
     async def _list(self, sql: Any, queue: Queue) -> Queue:
-        """Do one step of reading all settings in Redis. This comes after all tasks, so that no schedule counts a fire
-        whose task was not read."""
+        """Do one step of reading all settings in Redis. This comes after all tasks were read. So no schedule counts a
+        task that the ledger has not read."""
         if not queue.cursor:
             await kept_settings.doubt(sql, self._name)
         cursor, ids = await self._redis.known_schedules(queue.cursor, SETTINGS)

@@ -65,8 +65,9 @@ class LedgerTasks(LedgerPart, RedisTasks):
         return await self._remembered(wanted, min(limit, LARGEST_STEP), cursor, search)
 
     async def _remembered(self, wanted: Wanted, limit: int, cursor: str, search: TextSearch | None = None) -> Page:
-        """A page of tasks that only the ledger remembers. Most tasks of the ledger may be in Redis, too, and are left
-        out. So a page of a list may need several pages of the ledger. A step of a search reads only one page."""
+        """A page of tasks that only the ledger remembers. Tasks that are also in Redis are left out, and these may be
+        most of the ledger's tasks. So a page of a list may need several pages of the ledger. A step of a search reads
+        only one page."""
         found: list[TaskRecord] = []
         searched = 0
         now_ms = await self.clock_ms()
@@ -127,9 +128,12 @@ class LedgerTasks(LedgerPart, RedisTasks):
             return max(forgotten, await tasks.remove_ended(sql, self._keys.queue, *await self._gone(sql, task_ids)))
 
     async def _gone(self, sql: Any, task_ids: Sequence[str]) -> tuple[list[str], int, int]:
-        """The tasks in this list that Redis does not have, the number of the epoch, and the moment of Redis's last
-        event. This event is noted, because a Redis without it was set back. Requests for the missing tasks count as
-        done."""
+        """The ids in this list that Redis does not have, the number of the epoch, and the moment of the last event in
+        Redis.
+
+        The ledger notes this event: a Redis without the event was set back. Requests for the missing tasks count as
+        done.
+        """
         queue, gone, left = followed(await queues.hold(sql, self._keys.queue)), list[str](), list(task_ids)
         while left:
             found = await self.redis_ledger.read(queue.epoch, queue.seen, left)
@@ -191,16 +195,16 @@ async def step_names(sql: Any, queue: str, task_id: str) -> tuple[StepHead, ...]
 
 
 def ended_of(wanted: Wanted) -> list[str]:
-    """The terminal states among these (none: all terminal states). Empty if the filter names a worker, because ended
-    tasks have none."""
+    """The terminal states among the wanted ones; all terminal states if the filter names none. Empty if the filter
+    names a worker, because no worker runs an ended task."""
     return [] if wanted.owner else sorted(TERMINAL.intersection(wanted.states or TERMINAL))
 
 
 async def ended(
     sql: Any, queue: str, wanted: Wanted, limit: int, cursor: str, now_ms: int, search: TextSearch | None = None
 ) -> tuple[str, list[TaskRecord], int]:
-    """The next cursor, tasks without payloads (newest first, fewer than `limit` if some do not match), and the number
-    of tasks searched."""
+    """The next cursor, a page of ended tasks without payloads, and the number of tasks searched. The newest task comes
+    first. The page has fewer than `limit` tasks if some do not match."""
     place = _CURSOR.fullmatch(cursor)
     if place is None:
         raise InvalidTaskError(f"cursor {cursor!r}: give the cursor of the previous page, or none for the first page")
@@ -239,7 +243,7 @@ def _outline(dump: Dump, most_bytes: int) -> TaskOutline:
 
 
 def _accepted(one: Submission, *, payloads: bool) -> TaskRecord:
-    """The record of a task that is accepted and not in Redis yet."""
+    """The record of a task that PostgreSQL has accepted and that is not in Redis yet."""
     return TaskRecord(
         task_id=one.task_id,
         state=State.SUBMITTED,

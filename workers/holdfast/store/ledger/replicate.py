@@ -1,8 +1,9 @@
 """Replicates Redis to PostgreSQL: one round of a steward's duty, in one transaction.
 
-While Redis has lost nothing, a round reads the events since the last round, writes the tasks that they name as they are
-now, and moves the position, all or nothing. Then it gives Redis the requests that still wait. Any steward may do the
-next round; the steward that holds the lock on the queue's row does this round.
+While Redis has lost nothing, a round reads the events since the last round. The round writes the present state of the
+tasks that these events name, and notes the position of the last event. Either all of this is written, or nothing. Then
+the round gives Redis the requests that still wait. Any steward may do the next round; the steward that holds the lock
+on the queue's row does this round.
 
 Redis may lose data: it was flushed, replaced, restarted empty, or set back to an earlier moment. A Redis that the
 ledger follows holds the ledger's epoch, and still has the last event that was read. If either is missing, a new epoch
@@ -44,8 +45,8 @@ class Replication:
         self._looked = 0.0
 
     async def round(self) -> KeptTask:
-        """Do the next step, unless another steward does it. While PostgreSQL is away, workers go on, and this only
-        checks if Redis has lost data since the last round."""
+        """Do the next step, unless another steward does it. While PostgreSQL is away, workers go on, and this method
+        only checks if Redis has lost data since the last round."""
         try:
             return await self._round()
         except LedgerUnavailableError:
@@ -68,7 +69,7 @@ class Replication:
         return KeptTask(more=more or not after.is_followed, rebuilding=not after.is_followed)
 
     async def _begun(self, sql: Any) -> Queue | None:
-        """The row of a queue that is new to this database; None if another steward makes it."""
+        """Make the row of a queue that is new to this database. None if another steward has made the row."""
         if (row := await queues.read(sql, self._name)) is not None:
             self._last = row
             return None
@@ -78,7 +79,7 @@ class Replication:
         return await queues.lock(sql, self._name)
 
     async def read_until(self, sql: Any) -> int:
-        """All events before this moment (Redis's clock, ms) were read; 0 while this moment is not known."""
+        """The moment (Redis's clock, ms) up to which the ledger has read all events; 0 if it is unknown."""
         queue = await queues.read(sql, self._name)
         if queue is None or not queue.is_followed:
             return 0
@@ -98,7 +99,7 @@ class Replication:
         return LedgerStatus(queue.phase, behind, waiting, queue.losses, queue.restored)
 
     async def check_owner(self) -> None:
-        """Raises StoreRefusedError if this Redis follows another ledger."""
+        """Raise StoreRefusedError if this Redis belongs to another ledger."""
         async with self._database.transaction() as sql:
             queue = await queues.read(sql, self._name)
         owner = await self._redis.owner()
@@ -106,7 +107,7 @@ class Replication:
             raise self._stranger()
 
     def next_event(self, key: str, seconds: float) -> tuple[str | int, ...]:
-        """The command that waits for an event to ingest."""
+        """The Redis command that blocks until there is an event that the ledger has not read."""
         wait = ("COUNT", 1, "BLOCK", max(1, round(seconds * 1000)))
         return ("XREAD", *wait, "STREAMS", key, (self._last.position if self._last else "") or "0-0")
 

@@ -131,7 +131,7 @@ class PostgresStore(LedgerServer, LedgerRequests, LedgerTasks, LedgerSchedules, 
         return ReplicationInfo(ledger, epoch, followed or await redis_ledger.rebuilding())
 
     async def disown(self) -> None:
-        """Delete the mark of the ledger in this Redis. The next steward then treats it as a Redis that has lost
+        """Delete the ledger's epoch from this Redis. The next steward then treats this Redis like one that has lost
         data."""
         await self.redis_ledger.disown()
 

@@ -1,4 +1,5 @@
-"""The whole store in memory. A limited number of tasks may wait in it; a further submit waits for room."""
+"""The whole store in memory. Only a limited number of tasks may wait in it. A further submit waits until there is
+room."""
 
 from __future__ import annotations
 
@@ -137,8 +138,8 @@ class CommandClient:
         return None
 
     async def _until(self, look: Callable[[], Any], seconds: float) -> Any:
-        """Call `look` after each change until it returns an answer. Returns None if there is none after this many
-        seconds."""
+        """Call `look` after every change of the key space until it returns an answer; returns this answer. Returns None
+        if there is no answer after `seconds`."""
         with anyio.move_on_after(seconds):
             while (found := look()) is None:
                 await self._engine.change()
@@ -147,7 +148,7 @@ class CommandClient:
 
 
 class Channel:
-    """A subscription."""
+    """A subscription to channels of a store in memory."""
 
     def __init__(self, engine: KeySpace) -> None:
         self._engine = engine
@@ -168,7 +169,7 @@ class Channel:
         self._channel.unsubscribe(*names)
 
     async def get_message(self, timeout: None = None) -> dict[str, Any]:
-        """The next message; waits without a limit."""
+        """Wait, without a limit, for the next message, and return it."""
         while (message := self._channel.get_message()) is None:
             await self._engine.change()
         return dict(message)
@@ -206,7 +207,8 @@ class MemoryStore(RedisStore):
     async def _in_steps(
         self, submit: Callable[[Sequence[Submission]], Awaitable[list[T]]], submissions: Sequence[Submission]
     ) -> list[T]:
-        """Submit the tasks in parts; each part has as many tasks as there is room for. Callers take turns."""
+        """Submit the tasks in parts, each as large as the room in the store allows. If several callers submit, one
+        submits all its tasks before the next one begins."""
         self._submitted_lanes |= dict.fromkeys(self._keys.name(one.lane) for one in submissions)
         answers: list[T] = []
         async with self._submit_turn:

@@ -44,8 +44,8 @@ class RedisAdmin(RedisPart):
         return [await self._worker(incarnation, now - int(float(beat))) for incarnation, beat in beats.items()]
 
     async def incarnations(self, names: Collection[str]) -> dict[str, WorkerRecord]:
-        """The records of these incarnations, as far as the store still has them: it keeps a dead worker's record for a
-        day."""
+        """The records of these incarnations. Incarnations that the store no longer has are left out; it keeps a dead
+        worker's record for a day."""
         now = int((await self._command("TIME"))[0]) * 1000
         records: dict[str, WorkerRecord] = {}
         for name in names:
@@ -70,12 +70,13 @@ class RedisAdmin(RedisPart):
         return entries
 
     async def clear(self, lane: str, limit: int) -> int:
-        """Cancel waiting tasks, from the head of the lane on. Takes at most `limit` entries; returns the number of
-        entries (0: the lane is empty)."""
+        """Cancel waiting tasks, beginning at the head of the lane. Takes at most `limit` entries out of the lane;
+        returns the number of these entries (0: the lane is empty)."""
         return await self._number("clear", self._keys.name(lane), limit)
 
     async def key_count(self) -> KeyCount:
-        """The number of all keys, and an estimate of the queue's own. They show the progress of work on all keys."""
+        """The number of all keys in the database, and an estimate of how many of them belong to the queue. Operations
+        that read all keys use these numbers to show their progress."""
         size, looked_at, ours = await self._run("key_count", KEYS_SAMPLED)
         return KeyCount(size, -(-size * ours // looked_at) if looked_at else 0)
 

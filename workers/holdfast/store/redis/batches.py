@@ -20,8 +20,8 @@ class RedisBatches(RedisPart):
         return batch_record(batch_id, answer) if answer else None
 
     async def batches(self, limit: int, cursor: str = "", beginning: str = "") -> BatchPage:
-        """A page of batches, the latest first. It looks at the next `limit` batches, and has those whose ids begin with
-        `beginning`. While batches come and go, a page may repeat or miss one."""
+        """A page of batches, the latest first. The store looks at the next `limit` batches; the page has those whose
+        ids begin with `beginning`. While batches come and go, a page may repeat or miss one."""
         start, found, unreadable = read_position(cursor), list[BatchRecord](), list[str]()
         total, ids = await self._run("batch_list", start, limit, beginning)
         for batch_id in (each.decode(errors="backslashreplace") for each in ids):
@@ -49,8 +49,9 @@ class RedisBatches(RedisPart):
         return Canceled(word.decode(), tasks, left)
 
     async def look_at_batches(self, limit: int) -> tuple[int, int | None]:
-        """Look at up to `limit` open tasks of one batch, and count those that have ended uncounted. Returns their
-        number, and the milliseconds until the next look is due (None: no batch is open)."""
+        """Look at up to `limit` open tasks of one batch, and count tasks whose end was missed, for example because
+        their records were deleted. Returns the number of tasks counted now, and the milliseconds until the next look is
+        due (None: no batch is open)."""
         counted, wait = await self._run("batch_look", limit)
         return counted, None if wait < 0 else wait
 

@@ -21,7 +21,7 @@ class RedisBulkChanges(RedisPart):
     """The calls about bulk changes: one verb for all tasks that a filter finds, carried out in steps."""
 
     async def begin_bulk(self, change: BulkChange) -> BulkChange:
-        """Keep a new change, which begins at the store's present time. The last 100 changes are kept."""
+        """Keep a new change, and note the store's present time as its beginning. The last 100 changes are kept."""
         now = await self.clock_ms()  # the clock that accepts tasks: a change touches what was accepted before it began
         begun = replace(change, begun_ms=now, told_ms=now)
         facts = msgspec.to_builtins(begun) | {"wanted": msgspec.json.encode(begun.wanted)}
@@ -31,8 +31,9 @@ class RedisBulkChanges(RedisPart):
         return begun
 
     async def note_bulk(self, before: BulkChange, after: BulkChange) -> bool:
-        """Keep the progress of a step, and add its counts, even if the change was stopped in the meantime. False if no
-        step should follow: the change is done, was stopped, or another run continues it."""
+        """Keep the progress of a step, and add its counts, even if the change was stopped in the meantime. Returns True
+        if the caller should do the next step. Returns False if the change is done, was stopped, or is continued by
+        another run."""
         key = self._keys["bulk_change"] + after.change_id
         run, state = await self._command("HMGET", key, "run", "state")
         if run is None:
@@ -57,8 +58,8 @@ class RedisBulkChanges(RedisPart):
         return True
 
     async def resume_bulk(self, change_id: str) -> BulkChange | None:
-        """Begin the next run of a change; the caller carries it out. An earlier run ends after its step. None if the
-        change runs, is done, or is unknown."""
+        """Begin the next run of a change; the caller carries the change out. If an earlier run still works, it stops
+        after its present step. Returns None if the change already runs, is done, or is unknown."""
         now, found = await self.clock_ms(), await self.bulk_change(change_id)
         if found is None or found.state_at(now) not in {BulkState.STOPPED, BulkState.INTERRUPTED}:
             return None

@@ -71,8 +71,8 @@ class Redirecting:
             await client.connection_pool.update_active_connections_for_reconnect()
 
     async def _leave(self) -> None:
-        """Close all connections, those of blocked calls included: another server serves now, and the old one may be
-        frozen."""
+        """Close all connections, also those with blocked calls. Another server has taken over, and the old one may be
+        frozen and never answer."""
         commands, *blocking = self._clients
         await commands.give_back_idle()
         await commands.connection_pool.disconnect(inuse_connections=False)
@@ -116,8 +116,8 @@ class Connection:
         return self._evaluated(self._scripts[name], *args)
 
     async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
-        """Run a shared part of the scripts, and after it an operation, in one script. The part takes the last
-        arguments. If it answers, the operation does not run."""
+        """Run `guard`, a shared part of the scripts, and after it an operation, in one script. The guard takes the last
+        arguments. If the guard answers, the operation does not run, and this is the answer."""
         if name not in self._guarded:
             self._guarded[name] = build(name, self._replaced, guard)
         return await self._evaluated(self._guarded[name], *args)
@@ -143,7 +143,7 @@ class Connection:
                 return await self._execute("EVALSHA", script.sha, *self._declared, *args)
 
     async def _has_mended(self) -> bool:
-        """True if a key of the queue held a value of the wrong type and was removed now (see mend.lua)."""
+        """True if a key of the queue held a value of the wrong type, and this call has removed it (see mend.lua)."""
         with suppress(StoreError):
             removed, _ = await self._evaluate(self._scripts["mend"], 0)
             return bool(removed)
@@ -212,20 +212,21 @@ class Connection:
             return await self._execute(*args)
 
     async def block(self, seconds: float, *args: Value) -> Any:
-        """Run a command that blocks at most `seconds`; if no answer comes long after that, the connection counts as
-        dead."""
+        """Run a command that blocks at most `seconds`. If no answer comes even long after this time, the connection
+        counts as dead."""
         with self._explained, self._within(seconds):
             return await self._execute_blocking(*args)
 
     def _within(self, seconds: float) -> AbstractContextManager[anyio.CancelScope]:
-        """A time limit for a wait. asyncio's own limit would drop an answer that has arrived, if this process was
-        frozen during the wait."""
+        """A time limit for a wait. With asyncio's own limit, an answer would be lost if it arrived while this process
+        was frozen."""
         return anyio.fail_after(seconds + self._answer_timeout)
 
     @property
     def sends_behind_waits(self) -> bool:
-        """True if an operation can be sent behind a blocking command. Not with Sentinel or Cluster: a redirected
-        command is sent again, and the operation behind it would run alone. Not in memory, which has no connection."""
+        """True if an operation can be sent behind a blocking command on the same connection. False with Sentinel or
+        Cluster: there a redirected command is sent again, and the operation behind it would run alone. False in memory,
+        where there is no connection."""
         return self._locator is None and isinstance(self.blocking, FastClient)
 
     async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
@@ -289,5 +290,5 @@ class RedisPart:
 
 
 def given(value: int | None) -> Value:
-    """A number in the form of a script's argument; an empty text for None."""
+    """A number in the form of a script's argument; an empty text in place of None."""
     return "" if value is None else value

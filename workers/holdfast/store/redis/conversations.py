@@ -15,25 +15,26 @@ class RedisConversations(RedisPart):
     """The calls of an application that keeps its conversations in the task store. Payloads are JSON."""
 
     async def note(self, task_id: str, context_id: str, owner: str, message: bytes) -> KeptNote | State:
-        """Keep the first message of a task, or a further message, before the task is submitted. If the task has ended,
-        returns its state."""
+        """Keep a message of a task that is not submitted yet: its first message, or a further one. If the task has
+        ended, returns its state."""
         return decode.known_word(
             _NOTED, task_id, await self._run("conversation_note", task_id, context_id, owner, message)
         )
 
     async def note_state(self, task_id: str, state: str, wanted: tuple[str, ...] = ()) -> NotedWrite:
-        """Write the state of a task that is noted and not submitted. With `wanted`, only if the task is in one of these
-        states."""
+        """Write the state of a task whose message the store keeps (see `note`), but that was not submitted. With
+        `wanted`, the state is only written if the present state is one of these."""
         return NotedWrite(await self._word("conversation_state", task_id, state, *wanted))
 
     async def noted(self, limit: int, offset: int) -> tuple[dict[str, str], int]:
-        """The states of at most `limit` tasks that are noted and not submitted, by task id; and the next offset, -1 at
-        the end."""
+        """A page of tasks whose messages the store keeps, but that were not submitted: at most `limit` states by task
+        id. Also the next offset, -1 at the end."""
         following, flat = await self._run("conversation_noted", offset, limit)
         return {task_id: state.decode() for task_id, state in decode.pairs(flat)}, following
 
     async def noted_state(self, task_id: str) -> str:
-        """The state that was written for a noted task. Empty for a task that is not noted, or that was submitted."""
+        """The state that `note_state` has written for a task. Empty if it has written none, or if the task was
+        submitted."""
         state = await self._command("HGET", self._keys["about"] + task_id, "state")
         return state.decode() if state is not None else ""
 
@@ -47,7 +48,8 @@ class RedisConversations(RedisPart):
         feedback: bytes | None = None,
         push: bytes | None = None,
     ) -> None:
-        """Keep data beside a task, as long as its record is kept. `ran`: the noted task has been submitted."""
+        """Keep data beside a task for as long as the store keeps the task's record. `ran`: the task, which `note` kept
+        before, has now been submitted."""
         fields: list[tuple[str, Value | None]] = [("ran", "" if ran else None)]
         fields += [(f"{NAME}{name}", value) for name, value in (metadata or {}).items()]
         fields += [*(("added", value) for value in added), ("feedback", feedback), ("push", push)]
@@ -71,7 +73,7 @@ class RedisConversations(RedisPart):
         )
 
     async def cancel_if(self, task_id: str, states: tuple[str, ...], reason: str) -> bool:
-        """Cancel a task that is in one of these states; True if this call did it."""
+        """Cancel a task if it is in one of these states. Returns True if this call has canceled the task."""
         return await self._number("cancel_if", task_id, reason, *states) == 1
 
     async def conversation(self, context_id: str) -> Conversation | None:
@@ -84,13 +86,14 @@ class RedisConversations(RedisPart):
         return Conversation(context_id, owner.decode(), data, tuple(each.decode() for each in ids))
 
     async def conversations(self, owner: str | None, limit: int, offset: int) -> list[str]:
-        """The ids of conversations, newest first: those of an owner ('': those without an owner), or all."""
+        """The ids of conversations, newest first. `owner`: only conversations of this owner; '': only conversations
+        without an owner; None: all."""
         key = self._keys.conversations(owner)
         ids = await self._command("ZRANGE", key, offset, offset + limit - 1, "REV")
         return [each.decode() for each in ids]
 
     async def write_conversation(self, context_id: str, data: bytes) -> None:
-        """Write a conversation's data; an unknown conversation is made, without an owner."""
+        """Write a conversation's data. If the conversation is unknown, it is made without an owner."""
         await self._run("conversation_write", context_id, data)
 
     async def clear_conversation(self, context_id: str, limit: int) -> int:
@@ -103,7 +106,8 @@ class RedisConversations(RedisPart):
         return list(await self._command("LRANGE", self._keys["feedback"] + task_id, 0, -1))
 
     async def push(self, task_id: str) -> bytes | None:
-        """The settings by which the client of a task is notified, as JSON; None without any."""
+        """The notification settings of a task as JSON: how its client wants to be notified. None if the task has
+        none."""
         found: bytes | None = await self._command("HGET", self._keys["pushes"], task_id)
         return found
 

@@ -1,4 +1,4 @@
-"""Turns answers of the Lua operations into values, and cursors between pages into places."""
+"""Decodes the answers of the Lua operations, and the cursors of lists."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def page(answer: list[Any], width: int = WIDTH) -> Page:
 
 
 def page_of_found(answer: list[Any], search: TextSearch) -> Page:
-    """The matching tasks among those that may contain the text, without payloads."""
+    """A page of the tasks that match the search, without payloads. `answer`: the tasks that may contain the text."""
     read = page(answer, WIDTH_OF_FOUND)
     found = (replace(task, operation=None, result=None) for task in read.tasks if search.fits(task))
     return replace(read, tasks=tuple(found))
@@ -253,8 +253,8 @@ def _row(
 
 
 def readable(rows: Iterable[tuple[bytes, list[Any]]]) -> tuple[tuple[TaskRecord, ...], tuple[str, ...]]:
-    """The tasks of these answers, and the ids of those whose records cannot be read, so that one damaged record does
-    not hide the other tasks."""
+    """The tasks of these answers, and the ids of tasks whose records cannot be read. So one damaged record does not
+    hide the other tasks."""
     tasks: list[TaskRecord] = []
     unreadable: list[str] = []
     for raw, answer in rows:

@@ -23,8 +23,8 @@ def _behind(error: exceptions.RedisError) -> exceptions.RedisError:
 
 
 def is_passing(error: exceptions.RedisError) -> bool:
-    """True if the error passes with time. The library strips known first words (such as LOADING) from an error; errors
-    inside scripts keep them."""
+    """True if the same call may succeed later, for example because the server still loads its data. The library strips
+    known first words (such as LOADING) from an error; errors inside scripts keep them."""
     text = str(error)
     first = error.status_code or text.split(" ", 1)[0]
     return first in _PASSING or any(f" {word} " in text[:200] for word in _PASSING)

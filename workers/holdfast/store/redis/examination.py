@@ -99,7 +99,7 @@ def _called(words: Sequence[str], scripts: Mapping[str, str]) -> str:
 
 
 def strangers(listed: bytes, ours: str, database: str) -> tuple[store_info.ForeignClient, ...]:
-    """Clients of this database in CLIENT LIST that take from lists and are not named `ours`."""
+    """The clients in CLIENT LIST that use this database, take entries from lists, and are not named `ours`."""
     found: list[store_info.ForeignClient] = []
     for line in listed.decode(errors="replace").splitlines():
         fields = dict(field.split("=", 1) for field in line.split(" ") if "=" in field)
@@ -121,8 +121,8 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         self._unseen: dict[str, str] = {}
 
     async def facts(self, watch: float) -> store_info.StoreInfo:
-        """Examine everything; lanes are watched for `watch` seconds. Raises the errors of `ping`, but no error if the
-        user lacks a right."""
+        """Examine everything; the lanes are watched for `watch` seconds. Raises the same errors as `ping`. If the user
+        lacks a right, the value is missing in the report and no error is raised."""
         try:
             await self._command("PING")
         except StoreRefusedError as error:

@@ -56,7 +56,7 @@ class ServerLocator(ABC):
         self._hosts = [host, *(each for each in self._hosts if each != host)]
 
     async def discover_master(self, service_name: str) -> Address:
-        """The address to connect to. The library calls this method, and gives it its name."""
+        """The address to connect to. The library calls this method, and requires this name."""
         master = await self._ask_around(service_name)
         earlier, self.found = self.found, master
         if earlier not in {None, master} and self.changed is not None:
@@ -92,7 +92,8 @@ class ServerLocator(ABC):
 
 
 def _of_all(errors: Mapping[Address, Exception]) -> RedisError:
-    """One error made from the errors of all servers. If all of them answered with a refusal, waiting does not help."""
+    """One error that stands for the errors of all servers. If all servers refused the request, it is an error that a
+    later try does not mend."""
     text = "; ".join(f"{host}:{port}: {str(error) or type(error).__name__}" for (host, port), error in errors.items())
     for kind in (AuthenticationError, ResponseError):
         if all(isinstance(error, kind) for error in errors.values()):
@@ -131,7 +132,7 @@ class ClusterLocator(ServerLocator):
 
 
 def _host(raw: bytes | None) -> str | None:
-    """The host of a node; None if the node does not know its own name. Then the host under which it was asked is
-    used."""
+    """The host of a node. None if the node does not know its own name; then the caller uses the host that it has
+    asked."""
     name = (raw or b"").decode()
     return name if name not in {"", "?"} else None

@@ -57,7 +57,8 @@ class CommandProtocol(asyncio.Protocol):
 
     @property
     def is_fresh(self) -> bool:
-        """True if a command was sent not long ago; else a `ping` shows that the server is still there."""
+        """True if a command was sent not long ago. If False, the caller first sends a `ping`, to see that the server is
+        still there."""
         return time.monotonic() - self._sent_at < self._pinged_after
 
     def send(self, packed: bytes) -> asyncio.Future[Any]:
@@ -275,8 +276,8 @@ class FastClient:
         await self.connection_pool.aclose()
 
     async def _take_another(self, unusable: CommandProtocol | None) -> CommandProtocol:
-        """Take a connection from the pool, which has logged in and checked it. Waits while all connections are in
-        use."""
+        """Take a connection from the pool; the pool has logged the connection in and checked it. Waits while all
+        connections are in use."""
         if unusable is not None:
             await self._give_back(unusable)
         while self._idle:

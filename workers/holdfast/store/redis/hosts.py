@@ -15,21 +15,24 @@ class RedisHosts(RedisPart):
     submit tasks to them."""
 
     async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
-        """Make a host quiet (ALL_HOSTS: all hosts): until it is resumed, its workers claim nothing. This includes
-        workers that start later."""
+        """Make a host quiet (ALL_HOSTS: all hosts): until it is resumed, its workers claim no tasks, including workers
+        that start later."""
         word, workers = await self._change_setting("quiet_host", host, _line(by), _line(reason))
         return QuietOrder(word == b"quiet", workers)
 
     async def resume_host(self, host: str, by: str) -> QuietOrder:
-        """End the order of `quiet_host`. An order for all hosts and one for this host are ended separately."""
+        """End the order of `quiet_host`. If there is an order for all hosts and another one for this host, each must be
+        ended by its own call."""
         word, workers = await self._change_setting("resume_host", host, _line(by))
         return QuietOrder(word == b"resumed", workers)
 
     async def halt_host(self, host: str, by: str, reason: str) -> QuietOrder:
-        """Make the workers of a host (ALL_HOSTS: of all) claim nothing and make no fires until the halt is ended.
+        """Halt a host (ALL_HOSTS: all hosts): until the halt is ended, its workers claim no tasks, and its schedules
+        create none.
 
-        A process that ends at halts ends now, if it was started before this halt. Each halt is a new order. Raises
-        ValueError if `host` or `by` is empty. A halt is kept like a quiet host, under a name that no host has.
+        A process that must end at a halt, such as `supervisor work`, ends now if it was started before this halt. Each
+        halt is a new order. Raises ValueError if `host` or `by` is empty. The store keeps a halt like a quiet host,
+        under a name that no host has.
         """
         if not host.strip() or not by.strip():
             raise ValueError(f"halt of host {host!r} by {by!r}: neither may be empty; host may be * for all hosts")
@@ -37,7 +40,7 @@ class RedisHosts(RedisPart):
         return QuietOrder(is_new=True, workers=workers)
 
     async def end_halt(self, host: str, by: str) -> QuietOrder:
-        """End only a halt: a host that is also quiet stays quiet."""
+        """End only the halt of a host. A host that is also quiet stays quiet."""
         word, workers = await self._change_setting("resume_host", halt_mark(host), _line(by))
         return QuietOrder(word == b"resumed", workers)
 
@@ -55,7 +58,8 @@ class RedisHosts(RedisPart):
         return max((int(text.split(b"\n", 1)[0]) for text in (*lasting, *ended) if text), default=0)
 
     async def publish_handlers(self, handlers: Sequence[PublishedHandler]) -> None:
-        """Keep these handlers by name. When workers come or go, handlers that no live worker has are forgotten."""
+        """Keep these handlers, by name. When a worker comes or goes, the store forgets handlers that no live worker
+        has."""
         if not handlers:
             return
         before = await self._command("HMGET", self._keys["published"], *(handler.name for handler in handlers))

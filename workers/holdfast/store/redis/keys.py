@@ -166,12 +166,12 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The keys of one namespace; all of them share the Cluster slot of the plain queue name.
+    """The keys of one namespace; all of them are in the Cluster slot of the plain queue name.
 
-    In a Cluster, the keys of lanes must share this slot, too. Scripts also name a second key that never exists. While a
-    slot is moved key by key, the old node does not find the second key, and refuses a script before it begins. Without
-    this key, the script would fail in the middle, at the first key that has moved. The new node refuses a script that
-    comes too early.
+    In a Cluster, the keys of lanes must be in this slot, too. Scripts also name a second key that never exists. While a
+    slot is moved key by key, the old node does not find the second key, and refuses a script before the script begins.
+    Without the second key, a script would fail in the middle, at the first key that has moved. The new node refuses a
+    script that comes before all its keys.
     """
 
     queue: str
@@ -179,7 +179,7 @@ class Keys:
 
     @property
     def declared(self) -> tuple[str | int, ...]:
-        """The keys that scripts are called with, after their number."""
+        """The number of keys that every script is called with, and these keys."""
         return (2, self.queue, f"{self.prefix}nowhere") if self.in_cluster else (1, self.queue)
 
     @property

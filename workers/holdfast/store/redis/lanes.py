@@ -31,7 +31,7 @@ class RedisLanes(RedisPart):
     """The calls about lanes: their state, limits and pauses, and unreadable entries, which were set aside."""
 
     async def lanes(self, lanes: Sequence[str]) -> Lanes:
-        """The state of the given lanes, of all lanes through which tasks came, and of lanes that have limits or are
+        """The state of lanes: the given ones, all lanes that ever had tasks, and lanes that have limits or are
         paused."""
         now_ms, rows, rules, living = await self._run("lanes", *map(self._keys.name, lanes))
         orders = _orders({name: value.decode(errors="replace") for name, value in pairs(rules)})
@@ -40,7 +40,7 @@ class RedisLanes(RedisPart):
         return Lanes(now_ms, tuple(states), handlers, living)
 
     async def note_depths(self) -> None:
-        """Note how many tasks wait in each lane, of the fullest lanes. Lanes that are empty are left out."""
+        """Note how many tasks wait in each lane. Only the fullest lanes are noted, and no empty ones."""
         key, found = self._keys["depths"], await self.lanes([])
         if await self._command("XRANGE", key, found.now_ms - DEPTH_EVERY_MS, "+", "COUNT", 1):
             return
@@ -50,24 +50,26 @@ class RedisLanes(RedisPart):
         await self._command("XADD", key, "MAXLEN", "~", DEPTHS_KEPT, "*", "depths", note)
 
     async def depths(self, since_ms: int) -> list[tuple[int, dict[str, int]]]:
-        """The notes of `note_depths` since then, oldest first: the time of each, and the waiting tasks by lane."""
+        """The numbers of waiting tasks that `note_depths` has noted since this Unix time, oldest first: the time of
+        each note, and the number by lane."""
         entries = await self._command("XRANGE", self._keys["depths"], max(0, since_ms), "+")
         return [(_noted_ms(entry), _depths(entry[1][1])) for entry in entries]
 
     async def service(self, places: Sequence[tuple[str, str]]) -> list[ServedState]:
-        """The workers that could run tasks, for each lane and handler's name ('' for tasks that name none)."""
+        """For each pair of a lane and a handler's name ('' for tasks that name none): the workers that could run such
+        tasks."""
         args = [word for lane, name in places for word in (self._keys.name(lane), name)]
         answers: list[list[Any]] = await self._run("service", *args) if args else []
         return [_service(place, answer) for place, answer in zip(places, answers, strict=True)]
 
     async def bound(self, rules: Sequence[LaneLimit]) -> int:
-        """Set limits of an operator, which override those of the settings. Returns the number of limits that
-        changed."""
+        """Set limits of an operator, which count instead of the limits in the settings. Returns the number of limits
+        that changed."""
         return int(await self._change_setting("bound", "asked", *self._limits(rules)))
 
     async def declare(self, host: str, rules: Sequence[LaneLimit]) -> int:
-        """Set all limits in the settings of this host. Limits that the host set before and that its settings no longer
-        have are removed. Returns the number of limits that changed."""
+        """Register all limits in the settings of this host. Limits that the host has registered before, and that its
+        settings no longer have, are removed. Returns the number of limits that changed."""
         # by `_run`: a ledger does not keep them, because the host's steward sets them again when it starts
         return await self._number("bound", f"set@{host}", *self._limits(rules))
 
@@ -104,7 +106,8 @@ class RedisLanes(RedisPart):
         return await self._number("purge_unreadable", until_ms, limit)
 
     async def _find(self, address: str) -> bytes | None:
-        """The entry as stored. While other entries are removed, this may miss the entry; then ask again."""
+        """The entry as stored; None if it was not found. If other entries are removed during this search, it may miss
+        the entry; a caller then searches again."""
         at, start = f"{address.partition('-')[0]}|".encode(), 0
         while items := await self._command("LRANGE", self._keys["unreadable"], start, start + _PAGE - 1):
             for item in items:
@@ -165,7 +168,7 @@ def _lane(row: Sequence[Any], orders: Mapping[tuple[str, str], LimitOrder]) -> L
 
 
 def _readable(texts: Sequence[bytes]) -> list[ServedLimits]:
-    """The limits in registered texts; damaged ones are left out."""
+    """The limits in these texts, which workers have registered; damaged texts are left out."""
     limits = list[ServedLimits]()
     for text in texts:
         with suppress(msgspec.DecodeError):

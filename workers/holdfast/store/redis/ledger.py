@@ -26,11 +26,12 @@ _AMENDED = re.compile(r"(\d{1,15}) (\d{1,15})", re.ASCII)
 
 
 class Dump(NamedTuple):
-    """A whole task: its values in the order in which `dump` answers and `restore` takes them.
+    """A whole task: its values in the order in which the script `dump` answers them and `restore` takes them.
 
-    `history`: operation and result of each earlier turn. `dead`: the moment at which it became a dead letter.
+    `history`: operation and result of each earlier turn. `dead`: the moment at which the task became a dead letter.
     `webhooks`: name, turn, state, URL and moment of each notice that waits to be posted. `steps`: place and text of
-    each (see core/steps.py). `parent_results`: six values of each task that it was submitted after (see dump.lua).
+    each step (see core/steps.py). `parent_results`: six values of each task that this one was submitted after (see
+    dump.lua).
     """
 
     task_id: str
@@ -64,7 +65,7 @@ class Dump(NamedTuple):
 
     @property
     def batch(self) -> str:
-        """The id of the batch of which it is a task or the callback; empty if it has none."""
+        """The id of the batch in which the task is, also as its callback; empty if the task is in no batch."""
         return self.text("batch").rpartition(" ")[2]
 
     @property
@@ -121,8 +122,8 @@ OVERTAKEN = b"overtaken"  # carried out long ago; later requests for the same se
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A task that was removed: the life of its id that was removed, and the epoch and the number of the removal (see
-    amendments.lua)."""
+    """A task that was removed: its id, the moment of its creation (the same id may have been used several times), and
+    the epoch and the number of the removal (see amendments.lua)."""
 
     task_id: str
     created_ms: int
@@ -143,9 +144,9 @@ class Memory(StrEnum):
 @dataclass(frozen=True, slots=True)
 class EventPage:
     """A page of events. `position`: the position of the last event; `ids`: the tasks that events named; `now_ms`:
-    Redis's clock; `settings`: the settings they named, each with the last request that was carried out on it (0: none);
-    `removals`: the tasks that were removed; `doubted`: workers claim nothing until the ledger has confirmed that this
-    Redis has lost no data."""
+    Redis's clock. `settings`: the settings that events named, each with the last request that was carried out on it (0:
+    none). `removals`: the tasks that were removed. `doubted`: workers claim nothing until the ledger has confirmed that
+    this Redis has lost no data."""
 
     word: Memory
     position: str
@@ -170,8 +171,8 @@ class Restored(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptSetting:
-    """A setting that a ledger keeps. `content`: names and values, alternating. If the setting was `removed`, its last
-    known content."""
+    """A setting that a ledger keeps. `content`: names and values, alternating. If the setting was `removed`, `content`
+    is its last known content."""
 
     name: str
     content: tuple[bytes, ...]
@@ -201,8 +202,8 @@ class RedisLedger(RedisPart):
         return dumps
 
     async def read(self, epoch: str, witness: str, task_ids: Sequence[str]) -> tuple[Dumps, int] | None:
-        """The first of these tasks, as many as PAGE_BYTES allow, and the number of ids searched. None if this Redis has
-        lost the event `witness`, or belongs to another ledger."""
+        """The dumps of the first of these tasks, as many as PAGE_BYTES allow, and the number of ids looked up. None if
+        this Redis has lost the event `witness`, or belongs to another ledger."""
         answer = await self._run("dump", epoch, witness, PAGE_BYTES, *task_ids)
         return None if answer == ELSEWHERE else read_dumps(answer)
 
@@ -219,18 +220,18 @@ class RedisLedger(RedisPart):
         return [(Restored(word), reason) for word, _, reason in answers]
 
     async def remove(self, epoch: str, removals: Sequence[Removal]) -> None:
-        """Remove tasks again that came back because this Redis was set back."""
+        """Remove these tasks once more: this Redis was set back, so tasks that had been removed were there again."""
         args = [value for one in removals for value in (one.task_id, one.created_ms, one.epoch, one.number)]
         while args and await self._run("remove", epoch, *args) not in {0, b"other"}:
             pass  # results are deleted in bounded steps
 
     async def behind(self, epoch: str, witness: str, operation: str, *args: Value) -> Any:
-        """Run an operation that must not run in a Redis that has lost data. Returns ELSEWHERE if it has (see
-        followed.lua)."""
+        """Run an operation that must not run in a Redis that has lost data. If Redis has lost data, returns ELSEWHERE
+        (see followed.lua)."""
         return await self.connection.run_behind("followed", operation, *args, epoch, witness)
 
     async def confirm(self, epoch: str, witness: str) -> None:
-        """Let workers claim, if this Redis has lost nothing (see doubt.lua)."""
+        """Let workers claim again, if this Redis has lost no data (see doubt.lua)."""
         await self.behind(epoch, witness, "confirm")
 
     async def hold(self) -> None:
@@ -246,7 +247,8 @@ class RedisLedger(RedisPart):
         return (await self._command("HGET", self._keys["meta"], "rebuilding") or b"").decode()
 
     async def holds_an_epoch(self) -> bool:
-        """True if this Redis has an epoch of a ledger. Then it was set back, and not emptied."""
+        """True if this Redis has an epoch of a ledger. A Redis that has lost data and still has an epoch was set back;
+        one without an epoch was emptied."""
         return bool(await self.owner() or await self.rebuilding())
 
     async def begin_rebuild(self, epoch: str) -> None:
@@ -263,7 +265,7 @@ class RedisLedger(RedisPart):
         return (await self._command("HGET", self._keys["meta"], "ledger") or b"").decode()
 
     async def disown(self) -> None:
-        """Delete the mark of the ledger in this Redis. The next steward then treats it as a Redis that has lost
+        """Delete the ledger's epoch from this Redis. The next steward then treats this Redis like one that has lost
         data."""
         await self._command("HDEL", self._keys["meta"], "ledger", "rebuilding")
 
@@ -273,10 +275,9 @@ class RedisLedger(RedisPart):
         """Submit tasks for a ledger, or add messages to tasks if `verb` is `message`. Returns None if this Redis does
         not follow the ledger.
 
-        Each submission comes with a flag. True: it is promised, which means that its producer was told that it is
-        accepted. If Redis cannot take a promised task, the task is recorded as rejected. A promised message that Redis
-        refuses is set aside. Raises StoreError if a task depends on a damaged key; the task can be submitted again when
-        the key is mended.
+        Each submission comes with a flag. True: the producer was already told that its submission is accepted. If Redis
+        cannot take such a task, it records the task as rejected; it sets such a message aside. Raises StoreError if a
+        task depends on a damaged key; the task can be submitted again when the key is mended.
         """
         if verb == "message":
             words = [await self._give_message(epoch, one, promised) for one, promised in submissions]

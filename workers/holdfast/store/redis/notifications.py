@@ -24,8 +24,8 @@ _SPECIAL = re.compile(r"([*?\[\]\\])")
 
 class Waiter:
     """One waiting caller. `names`: the channels, or the pattern, to subscribe to; `unconfirmed`: those that the server
-    has not confirmed yet. `notices`: the notices that the caller has not taken yet. `heeds_parts`: it also wants
-    notices of emitted parts."""
+    has not confirmed yet. `notices`: the notices that the caller has not taken yet. `heeds_parts`: the caller also
+    wants notices of emitted parts."""
 
     def __init__(self, channels: frozenset[str], names: frozenset[str], *, heeds_parts: bool = False) -> None:
         self.channels = channels
@@ -36,16 +36,16 @@ class Waiter:
         self.error: StoreError | None = None
 
     def confirm(self, name: str) -> None:
-        """Note that the server has confirmed one of this caller's names. After the last one the caller gets the notice
-        '', which means that the subscription is complete."""
+        """Note that the server has confirmed one of the caller's names. After the last name, the caller gets the notice
+        '': the subscription is complete."""
         if name in self.unconfirmed:
             self.unconfirmed.discard(name)
             if not self.unconfirmed:
                 self.notices.append("")
 
     def notify(self, task_id: str, word: bytes) -> None:
-        """Keep this notice for the caller. A notice only tells it to look again, so one that still waits stands for the
-        next one, too."""
+        """Keep this notice for the caller, unless the same notice still waits. A notice only tells the caller to look
+        at the task again, so one is enough."""
         if (word != PART or self.heeds_parts) and not (self.notices and self.notices[-1] == task_id):
             self.notices.append(task_id)
 
@@ -76,7 +76,7 @@ class Notifications:
         return self._notices(self._waiter(task_ids))
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:
-        """Like `settled`, for this task; also yields its id when it has new parts."""
+        """Like `settled`, for one task; also yields the task's id when the task has emitted new parts."""
         channel = frozenset([self._prefix + task_id])
         return self._notices(Waiter(channel, channel, heeds_parts=True))
 
@@ -155,7 +155,8 @@ class Notifications:
         raise type(waiter.error)(*waiter.error.args) from waiter.error
 
     async def _sleep(self, waiter: Waiter) -> None:
-        """Wait until the caller that reads has a notice for this one, or until no caller reads."""
+        """Wait until the caller that reads the connection has a notice for this caller, or until no caller reads any
+        more."""
         self._asleep[waiter] = anyio.Event()
         try:
             await self._asleep[waiter].wait()
@@ -174,7 +175,7 @@ class Notifications:
             self._wake_another()
 
     def _wake_another(self) -> None:
-        """Wake another caller, which then reads."""
+        """Wake another waiting caller, which then reads the connection for all."""
         for asleep in self._asleep.values():
             return asleep.set()
         return None

@@ -29,8 +29,8 @@ Send = Callable[[Sequence[Submission]], Awaitable[list[Accepted]]]
 
 
 class Caller:
-    """A caller that waits for its submission. `leads`: this caller makes the next call of the store. `error`: the error
-    of the call that had its submission."""
+    """A caller that waits for the answer to its submission. `leads`: this caller makes the next call of the store, for
+    itself and the others. `error`: the error of the call in which its submission was sent."""
 
     def __init__(self, submission: Submission) -> None:
         self.submission = submission
@@ -41,8 +41,8 @@ class Caller:
 
 
 class JoinedSubmits:
-    """Joins the submissions of several callers into one call of `send`. Raises the errors of `send`; an error about one
-    submission is raised only to its caller."""
+    """Joins the submissions of several callers into one call of `send`. Every caller gets the errors of `send`, but an
+    error about one submission is raised only to the caller that made this submission."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -158,8 +158,8 @@ def submitted(keys: Keys, s: Submission) -> tuple[Value, ...]:
 
 
 def submitted_with_options(keys: Keys, s: Submission, *, promised: bool = False) -> tuple[Value, ...]:
-    """A submission as arguments of `submit_with_options`. `promised`: its producer was already told that it is
-    accepted."""
+    """A submission as arguments of `submit_with_options`. `promised`: the producer was already told that its submission
+    is accepted."""
     return (*submitted(keys, s), _packed(s.options, promised=promised))
 
 
@@ -183,7 +183,8 @@ class RedisProducer(RedisPart):
         return [_ACCEPTED[answer] for answer in answers]
 
     async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
-        """Submit tasks, some with options, in their order: one may wait for another of the same call."""
+        """Submit tasks, with or without options, in their order. A task may wait for an earlier one of the same
+        call."""
         args = [value for one in submissions for value in submitted_with_options(self._keys, one)]
         answers: list[list[bytes]] = await self._run("submit_with_options", *args) if args else []
         return [Receipt(Accepted(word.decode()), task_id.decode()) for word, task_id in answers]
@@ -208,7 +209,7 @@ class RedisProducer(RedisPart):
         return await self.change_task("resume", task_id, reason)
 
     async def change_task(self, verb: str, task_id: str, reason: str) -> State | TaskObstacle:
-        """Cancel, pause or resume a task by the name of the order."""
+        """Cancel, pause or resume a task. `verb`: the name of the order."""
         word = decode.known_word(TASK_WORDS, task_id, await self._run(verb, task_id, reason))
         if word is TaskObstacle.DAMAGED:
             await self.connection.refuse_damaged(task_id)
@@ -219,5 +220,6 @@ class RedisProducer(RedisPart):
         return self.connection.notices.settled(task_ids)
 
     def emitted(self, task_id: str) -> AsyncGenerator[str]:
-        """Like `settled` for this task, and also its id when new parts are stored. Several notices may come as one."""
+        """Like `settled` for this task; also yields the id when new parts are stored. One notice may stand for several
+        changes."""
         return self.connection.notices.emitted(task_id)

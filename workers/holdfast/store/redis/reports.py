@@ -1,6 +1,6 @@
-"""The Redis calls that report what happened: events, Activity, metrics and rollups.
+"""The Redis calls that report past events: the event stream, Activity, metrics and rollups.
 
-A rollup has the figures of a minute, or packed ones of ten minutes, an hour or a day.
+A rollup has the figures of one minute. A packed rollup has those of ten minutes, an hour or a day.
 """
 
 from __future__ import annotations
@@ -57,24 +57,26 @@ class RedisReports(RedisPart):
         return tuple(each for entry in entries for each in reversed(tuple(decode.happenings(entry))))
 
     async def report_duty(self, steward: str, ms: int) -> bool:
-        """Take or keep, for this long, the duty to report the metrics of the queue; 0 gives it up. Returns False if
-        another steward has the duty."""
+        """Take or keep, for `ms` milliseconds, the duty to report the queue's metrics. With 0, give the duty up.
+        Returns False if another steward has the duty."""
         return await self._number("report_duty", steward, ms) == 1
 
     async def gauges(self, lease_ms: int) -> Gauges:
-        """The numbers that metrics show. A worker is silent without a heartbeat for `lease_ms`."""
+        """The numbers that metrics show. A worker counts as silent if it sent no heartbeat for `lease_ms`."""
         now_ms, workers, silent, webhooks, schedules, due_ms = await self._run("gauges", lease_ms)
         memory = server_check.memory(server_check.info(await self._command("INFO", "memory")))
         return Gauges(now_ms, workers, silent, webhooks, schedules, None if due_ms < 0 else due_ms, memory)
 
     async def minutes(self, since_ms: int, until_ms: int) -> dict[int, Rollup]:
-        """The existing rollups of minutes that overlap this time; minutes are kept for eight hours."""
+        """The rollups of minutes that overlap this time, by their start. Minutes without a rollup are left out; the
+        store keeps minutes for eight hours."""
         found = self.rollups(MINUTE, since_ms, until_ms)
         return {at: rollup async for at, rollup in found if rollup is not None}
 
     async def rollups(self, length_ms: int, since_ms: int, until_ms: int) -> AsyncIterator[tuple[int, Rollup | None]]:
-        """Each minute, ten minutes, hour or day (by `length_ms`) that overlaps this time: its start in milliseconds and
-        its rollup; None if there is none. Rollups of more than a minute are packed, and kept for thirty days."""
+        """All rollups of this length (a minute, ten minutes, an hour or a day) that overlap this time: the start in
+        milliseconds, and the rollup or None if there is none. Rollups of more than a minute are packed, and kept for
+        thirty days."""
         first, end, most = since_ms // length_ms, -(-until_ms // length_ms), _AT_ONCE[length_ms]
         for start in range(first, end, most):
             numbers = range(start, min(start + most, end))
@@ -83,7 +85,7 @@ class RedisReports(RedisPart):
                 yield n * length_ms, _rollup(length_ms, found[n]) if n in found else None
 
     async def keep_rollup(self, length_ms: int, start_ms: int, rollup: Rollup) -> bool:
-        """Keep a packed rollup of past ten minutes, a past hour or day. False if there is one already."""
+        """Keep the packed rollup of a past ten minutes, hour or day. Returns False if the store already has one."""
         key = self._keys.packed_rollup(length_ms, start_ms // length_ms)
         text = await to_thread.run_sync(packed, rollup, PACKED_BYTES[length_ms])  # up to a second for very many series
         return await self._command("SET", key, text, "NX", "PX", PACKED_KEPT_MS) is not None
@@ -95,8 +97,9 @@ class RedisReports(RedisPart):
     async def error_kinds(
         self, handler: str | None, since_ms: int, first: int, limit: int, course: tuple[int, int, int] = (0, 1, 0)
     ) -> tuple[int, tuple[ErrorKind, ...]]:
-        """Kinds of errors of a handler (None: of all) whose last failure was since this Unix time, the latest first,
-        from the place `first` on; and how many there are. `course`: begin, end and number of steps of the course."""
+        """The number of kinds of errors of a handler (None: of all handlers) with a failure since `since_ms` (Unix
+        time), and a page of these kinds. The kind that failed last comes first; the page begins at the place `first`.
+        `course`: begin, end and number of steps of the counts over time."""
         of = (handler or "", int(handler is not None))
         count, *flat = await self._run("error_kinds", *of, since_ms, first, limit, *course)
         found = zip(*(flat[place::7] for place in range(7)), strict=True)

@@ -49,13 +49,14 @@ def _text(number: int | None) -> str:
 
 
 class RedisSchedules(RedisPart):
-    """The calls about schedules; producers define them, stewards fire them. Moments are milliseconds of the store's
-    clock."""
+    """The calls about schedules. Producers define schedules; stewards create the tasks of due schedules. Moments are
+    milliseconds of the store's clock."""
 
     async def put_schedule(
         self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
     ) -> Put:
-        """Set a schedule. The same spec changes nothing. With `again`, a schedule that has ended begins anew."""
+        """Set a schedule. If the schedule already has the same spec, nothing changes. With `again`, a schedule that has
+        ended begins anew."""
         fields = [value for pair in _fields(definition) for value in pair]
         moments = (_text(expected), _text(due), _text(asked))
         answer = await self._change_setting("schedule_put", definition.schedule_id, int(again), *moments, *fields)
@@ -63,8 +64,8 @@ class RedisSchedules(RedisPart):
         return Put(PutAnswer(word.decode()), generation, int(moment) if moment else None)
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
-        """The schedules that are due. `scope`: the halts that keep the caller from making fires; None: halts do not
-        matter."""
+        """The schedules that are due. `scope`: the halts during which the caller must create no tasks of schedules;
+        None: halts do not matter."""
         answer = await self._run_whole("schedule_due", limit, *_halts(scope))
         if answer == HALTED:
             return Due(0, (), None, halted=True)
@@ -81,7 +82,8 @@ class RedisSchedules(RedisPart):
         return ScheduleAnswer(await self._word("schedule_aside", one.schedule_id, one.generation))
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
-        """Carry out orders; a fire is made once. The answers are in the order of the orders."""
+        """Carry out these orders: create the tasks of due schedules. The same order given twice creates its task once.
+        The answers are in the order of the orders."""
         packed = _pack([_order(one, self._keys.name) for one in orders])
         answers = await self._run_whole("schedule_fire", packed, *_halts(scope))
         return [FireAnswer(answer.decode()) for answer in answers]
@@ -120,7 +122,8 @@ class RedisSchedules(RedisPart):
         return _readable(schedule_id, [] if fields == GONE else fields) if fields else None
 
     async def schedules(self, limit: int, cursor: str = "") -> SchedulePage:
-        """A page of all schedules: those that fire next come first, those without a next fire last."""
+        """A page of all schedules. The schedule with the earliest next run comes first; schedules without a next run
+        come last."""
         start = read_position(cursor)
         names = await self._command("ZRANGE", self._keys["schedules"], start, start + limit - 1)
         records = [await self._schedule(name.decode()) for name in names]
@@ -128,21 +131,21 @@ class RedisSchedules(RedisPart):
         return SchedulePage(*_sorted(records), cursor=following)
 
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
-        """A page of the ids of an owner's schedules, and the cursor that continues it, empty at its end."""
+        """A page of the ids of an owner's schedules, and the cursor of the next page (empty at the end)."""
         start = read_position(cursor)
         ids = await self._command("ZRANGE", self._keys["owner"] + owner, start, start + limit - 1)
         return tuple(name.decode() for name in ids), str(start + limit) if len(ids) == limit else ""
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        """Remove declared schedules that no live worker declares any more, while a pool of their application serves.
-        This works in steps of about `limit` schedules. `seen` is the token of the step before, empty at first. After
-        the last step, calls do nothing until something changes or a minute has passed.
-        """
+        """Remove schedules that code has declared and that no live worker declares any more, if workers of the same
+        application run. One call looks at about `limit` schedules. `seen`: the token from the call before, empty for
+        the first call. After the last step, calls do nothing until something changes or a minute has passed."""
         (token, begins, more), removed, left = await self._run("schedule_retire", seen, limit)
         return Retired(token.decode(), _undeclared(removed), _undeclared(left), begins=begins == 1, more=more == 1)
 
     async def undeclared_schedules(self, limit: int) -> tuple[Undeclared, ...]:
-        """The declared schedules that no live worker declares any more, and that nothing removes."""
+        """The declared schedules that no live worker declares any more, and that the store does not remove by
+        itself."""
         undeclared: dict[Undeclared, None] = {}
         token = b""
         for _ in range(UNDECLARED_STEPS):
@@ -153,12 +156,13 @@ class RedisSchedules(RedisPart):
         return tuple(undeclared)[:limit]
 
     async def schedule_history(self, schedule_id: str, limit: int) -> tuple[Occurrence, ...]:
-        """The last fires and their outcomes, newest first; a hundred are kept."""
+        """The last planned runs of a schedule and their outcomes, newest first; the store keeps a hundred."""
         lines = await self._run("schedule_history", schedule_id, limit)
         return tuple(_occurrence(line.decode()) for line in reversed(lines))
 
     async def wait_fires(self, timeout: float) -> bool:
-        """Block until a schedule is set that fires earlier than all others, but at most `timeout` seconds."""
+        """Block, at most `timeout` seconds, until somebody sets a schedule whose next run is earlier than that of all
+        others."""
         return await self._block(timeout, "BRPOP", self._keys["schedules_control"], timeout) is not None
 
 
@@ -169,7 +173,7 @@ def _unreadable(schedule_id: str, why: str) -> UnreadableScheduleError:
 
 
 def _halts(scope: HaltScope | None) -> tuple[Value, ...]:
-    """Script arguments that say which halts keep the caller from making fires."""
+    """The script arguments that say which halts keep the caller from creating tasks of schedules."""
     return ("", "") if scope is None else (scope.host, scope.seen)
 
 
@@ -211,7 +215,8 @@ def _sorted(
 
 
 def _readable(schedule_id: str, flat: Any) -> ScheduleRecord | SpoiltSchedule:
-    """A record, or a SpoiltSchedule if it cannot be read, so that others can still be read."""
+    """The schedule's record. A SpoiltSchedule if the record cannot be read, so that the caller can still show the
+    others."""
     if not flat:
         return SpoiltSchedule(schedule_id, "", "its record is gone")
     try:

@@ -157,7 +157,7 @@ def _mentioned(parts: Sequence[str], body: str) -> list[list[str]]:
 
 
 def _deferred(kept: Sequence[list[str]], parts: Sequence[str], guard: int) -> list[list[str]]:
-    """The statements in another order: those that the guard does not need come after the guard."""
+    """The statements in another order: statements that the guard does not need come after the guard's."""
     needed = _mentioned(parts[:guard], _plain(parts[guard]))
     early, late = list[list[str]](), list[list[str]]()
     for statements, wanted in zip(kept[:guard], needed, strict=True):

@@ -100,12 +100,12 @@ class RedisServer(RedisPart):
     """Checks that the server behind a store can be used."""
 
     async def ping(self) -> None:
-        """Return if the server answers."""
+        """Check that the server answers a PING. Raises StoreUnavailableError or StoreRefusedError if it does not."""
         await self._command("PING")
 
     async def preflight(self, lanes: Sequence[str] = ()) -> None:
-        """Return if the server is reachable and new enough, evicts no keys, and holds the schema of this Holdfast. The
-        user in the URL must be allowed to run every command that the queue and these lanes need.
+        """Check that the server is reachable and new enough, evicts no keys, and holds the schema that this Holdfast
+        needs. Also check that the user in the URL may run every command that the queue and these lanes need.
 
         Raises StoreUnavailableError or StoreRefusedError.
         """

@@ -34,7 +34,8 @@ class RedisTasks(RedisPart):
     """The calls that read, retry and delete the records of tasks."""
 
     async def get(self, task_id: str, *, payloads: bool = True) -> TaskRecord | None:
-        """The record of a task, without operation, result and history unless `payloads`; None for an unknown one."""
+        """The record of a task; None for an unknown task. Without `payloads`, the record lacks operation, result and
+        history."""
         answer = await self._run("show", task_id, int(payloads))
         if answer == DAMAGED.encode():
             await self.connection.refuse_damaged(task_id)
@@ -72,8 +73,8 @@ class RedisTasks(RedisPart):
         return PlaceInLane(None if before < 0 else before, exact == 1)
 
     async def steps(self, task_id: str, first: int = 0) -> tuple[tuple[StepRecord, ...], int | None]:
-        """The recorded steps of a task from this place on, as many as one answer holds; and the place of the next step,
-        None if there are no more."""
+        """The recorded steps of a task, beginning at the place `first`, as many as one answer holds. Also the place of
+        the next step, None if there are no more."""
         following, *flat = await self._run("steps", task_id, first)
         found = zip(flat[::2], flat[1::2], strict=True)
         return tuple(read_step(place, text) for place, text in found), None if following < 0 else following
@@ -85,15 +86,15 @@ class RedisTasks(RedisPart):
     async def parents(
         self, task_id: str, first: int = 1, *, results: bool = True
     ) -> tuple[tuple[ParentResult, ...], int | None]:
-        """The parents of a task in the order of `after`, from this place on, as many as one answer holds. Also the
-        place of the next parent, None if there are no more."""
+        """The parents of a task, in the order of `after`, beginning at the place `first`, as many as one answer holds.
+        Also the place of the next parent, None if there are no more."""
         following, *flat = await self._run("parents_of", task_id, first, int(results))
         found = tuple(decode.parent_result(*flat[at : at + 6]) for at in range(0, len(flat), 6))
         return found, None if following < 0 else following
 
     async def results_of_parents(self, task_id: str, most_bytes: int = MOST_PARENT_BYTES) -> dict[str, ParentResult]:
-        """All parents of the task in the order of `after`; from the parent on with which the results exceed
-        `most_bytes`, without their results."""
+        """All parents of the task by id, in the order of `after`. Once the results read so far take `most_bytes`,
+        further parents come without their results."""
         found, left = dict[str, ParentResult](), most_bytes
         following: int | None = 1
         while following is not None:
@@ -112,7 +113,8 @@ class RedisTasks(RedisPart):
         )
 
     async def step_names(self, task_id: str, first: int = 0) -> tuple[tuple[StepHead, ...], int | None]:
-        """The names and sizes of steps, in pages as `steps`. Also for tasks that only the ledger remembers."""
+        """The names and sizes of a task's steps, in pages like those of `steps`. This also finds steps of tasks that
+        only the ledger remembers."""
         following, *flat = await self._run("step_names", task_id, first)
         found = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         return tuple(read_head(*each) for each in found), None if following < 0 else following
@@ -127,7 +129,8 @@ class RedisTasks(RedisPart):
         return number, tuple(each.decode() for each in ids)
 
     async def outlines(self, task_ids: Sequence[str], most_bytes: int) -> dict[str, TaskOutline]:
-        """The outlines of these tasks, at most a hundred, by their ids; of each operation the first `most_bytes`."""
+        """The outlines of these tasks, at most a hundred, by task id. An outline has at most the first `most_bytes` of
+        the task's operation."""
         if not task_ids:
             return {}
         found = await self._run("outlines", most_bytes, *task_ids)
@@ -144,8 +147,8 @@ class RedisTasks(RedisPart):
         return RetryAnswer(decode.known_word(_RETRIED, task_id, word), new.decode())
 
     async def dead_letters(self, limit: int, cursor: str = "", before_ms: int | None = None) -> Page:
-        """Dead letters that were not retried (until a moment), without payloads, newest first. While dead letters come
-        and go, a page may repeat or miss one."""
+        """A page of dead letters that were not retried, without payloads, newest first. `before_ms`: only tasks that
+        became dead letters up to this moment. While dead letters come and go, a page may repeat or miss one."""
         start = decode.read_position(cursor)
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
@@ -176,7 +179,8 @@ class RedisTasks(RedisPart):
 
 
 async def _all_pages(read: Callable[[int], Awaitable[tuple[tuple[T, ...], int | None]]]) -> list[T]:
-    """The items of all pages. `read(place)` returns the page from this place on, and the place of the next page."""
+    """The items of all pages. `read(place)` returns the page that begins at this place, and the place of the next
+    page."""
     found = list[T]()
     following: int | None = 0
     while following is not None:

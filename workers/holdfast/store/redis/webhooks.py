@@ -44,31 +44,32 @@ class RedisWebhooks(RedisPart):
         await self._run("webhook_receiver", receiver, answered)
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
-        """Mark a notice as posted, or as given up for the reason `why`. False if that was done before.
+        """Mark a notice as posted, or as given up for the reason `why`. Returns False if it was already marked.
 
-        `at_ms`: the moment of the posted notice. If the task has made progress since then, the new progress is posted
-        next.
+        `at_ms`: the moment of the posted notice. If the task has made progress since that moment, the store posts the
+        new progress next.
         """
         return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 
     async def notice_later(self, name: str, delay_ms: int, *, untried: bool = False) -> None:
-        """Post a notice again after a delay. `untried`: the notice was not posted, so this does not count as a try."""
+        """Post a notice again after a delay. `untried`: this time the notice was not posted, so the try is not
+        counted."""
         await self._run("webhook_later", name, delay_ms, int(untried))
 
     async def outbox(self, offset: int, limit: int) -> Outbox:
-        """Waiting notices in the order of posting, without the first `offset`."""
+        """A page of notices that wait to be posted, in the order of posting; the first `offset` notices are skipped."""
         url, total, *flat = await self._run("webhooks_list", offset, limit)
         each = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         waiting = tuple(WaitingNotice(_notice(name.decode(), fields), due) for name, due, fields in each)
         return Outbox(url.decode(), total, waiting)
 
     async def given_up(self, limit: int) -> list[GivenUpNotice]:
-        """The notices that were given up, the last one first; a thousand are kept."""
+        """The notices that were given up; the notice that was given up last comes first. The store keeps a thousand."""
         entries = await self._command("LRANGE", self._keys["given_up"], 0, limit - 1)
         return [notice for entry in entries if (notice := _given_up(entry))]
 
     async def notice_now(self, name: str) -> bool:
-        """Post a notice now. It must wait, or be among the notices that were given up; otherwise returns False."""
+        """Have a notice posted at once. Returns False if the notice neither waits nor was given up."""
         return await self._number("webhook_now", name) == 1
 
     async def set_webhook(self, url: str) -> None:

@@ -47,8 +47,8 @@ _ADMITTED: dict[str, Accepted | State | LeftInbox] = {str(w): w for w in (*State
 
 
 def _flat(s: Settlement) -> tuple[str | int, ...]:
-    """A settlement as arguments of `pull`. Results and checkpoints are JSON, sent as text that the server's MessagePack
-    can read."""
+    """A settlement as arguments of `pull`. Results and checkpoints are JSON; they are sent as texts in a form that the
+    server's MessagePack can read."""
     plain = s.task_id, s.claim, s.result.decode()
     if s.kind is Settle.COMPLETED and not (s.delay_ms or s.reason or s.checkpoint or s.progress):
         return plain
@@ -74,8 +74,8 @@ class RedisWorker(RedisPart):
         await self._run("reconnected", incarnation)
 
     def _served(self, service: ServedWork | None) -> tuple[bytes, bytes, bytes, str, bytes]:
-        """The arguments of `register` for what the worker serves: lanes, names and limits, application and declared
-        schedules."""
+        """The arguments of `register` that describe the work of the worker: lanes, handlers' names and limits,
+        application and declared schedules."""
         if service is None:
             return b"", b"", b"", "", b""
         lanes = [(self._keys.name(lane.name), lane.weight, lane.timeout) for lane in service.lanes]
@@ -95,8 +95,8 @@ class RedisWorker(RedisPart):
     ) -> Pulled:
         """Report ended tasks, then claim up to `slots` tasks to begin.
 
-        `weights` has one number for each lane; without weights, tasks come from the first lane that has any. `ahead`:
-        how many more may be claimed, if the worker serves one lane and no limit applies.
+        `weights` has one number for each lane; without weights, tasks come from the first lane that has tasks. `ahead`:
+        how many more tasks may be claimed, if the worker serves one lane and no limit applies.
         """
         packed = _pack([_flat(settlement) for settlement in settlements])
         shares = " ".join(map(str, weights))
@@ -133,14 +133,14 @@ class RedisWorker(RedisPart):
         return _hint(control, popped), None if answer is None else _pulled(answer)
 
     async def add_samples(self, incarnation: str, number: int, samples: Mapping[str, int | bytes]) -> None:
-        """Add a worker's measurements to the rollup of this minute: by field, a number or a histogram (see
-        core/rollup.py). A report that is sent twice with the same number is added once."""
+        """Add a worker's measurements to the rollup of this minute: for each field, a number or a histogram (see
+        core/rollup.py). If a report with the same number is sent twice, the store adds it once."""
         flat = [value for item in samples.items() for value in item]
         await self._word("add_samples", incarnation, number, *flat)
 
     async def earlier(self, task_id: str, before: int) -> tuple[tuple[bytes, ...], int]:
-        """Part of a task's history: of its first `before` items the last ones, as many as one answer has room for. Also
-        the number of items before these."""
+        """Part of a task's history: the items just before the item number `before`, as many as one answer has room for.
+        Also the number of items before these."""
         items, first = await self._run("earlier", task_id, before)
         return tuple(items), first
 
@@ -150,24 +150,26 @@ class RedisWorker(RedisPart):
         return StepKept(StepVerdict(word.decode()), other.decode())
 
     async def sleep(self, task_id: str, claim: str, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep under the latest claim of a running task; if a sleep is already recorded at this place, answer
-        how long it still lasts."""
+        """Record a sleep under the latest claim of a running task. If a sleep is already recorded at this place, the
+        answer says how long that sleep still lasts."""
         word, other, due, left = await self._run("sleep", task_id, claim, place, name, milliseconds)
         return SleepKept(StepVerdict(word.decode()), other.decode(), due, left)
 
     async def emit(self, batches: Sequence[EmittedBatch]) -> list[EmitVerdict]:
-        """Keep parts that running tasks have emitted, each batch under the latest claim of its task. The same batch
-        again changes nothing."""
+        """Keep parts that running tasks have emitted, each batch under the latest claim of its task. Sending a batch
+        twice changes nothing."""
         flat = [value for b in batches for value in (b.task_id, b.claim, b.run, b.number, b.count, b.values)]
         return [EmitVerdict(word.decode()) for word in await self._run("emit", *flat)]
 
     async def show_progress(self, shown: Sequence[Holding]) -> int:
-        """Keep the progress of running tasks, each under the latest claim of its task; returns how many are new."""
+        """Keep the progress of running tasks, each under the latest claim of its task. Returns for how many tasks the
+        progress was new."""
         flat = [value for each in shown for value in (each.task_id, each.claim, each.progress)]
         return await self._number("show_progress", *flat)
 
     async def inbox(self, incarnation: str) -> tuple[str, bytes] | None:
-        """The lane and the bytes of the first entry of this worker's inbox; None if the inbox is empty."""
+        """The first entry of this worker's inbox, as its lane and its bytes; None if the inbox is empty. The inbox has
+        entries that are too large for the store to read."""
         head = await self._command("LINDEX", self._keys.inbox(incarnation), 0)
         if head is None:
             return None
@@ -183,8 +185,8 @@ class RedisWorker(RedisPart):
     async def renew(
         self, incarnation: str, state: str, answered: int, holdings: Sequence[Holding], lanes: Sequence[str] = ()
     ) -> Renewed:
-        """Extend the lease, compare the tasks that the worker holds with those that it owns in the store, and report if
-        entries wait in `lanes`."""
+        """Extend the lease. Compare the tasks that the worker holds with the tasks that it owns in the store. Also
+        report if entries wait in `lanes`."""
         args: list[Value] = [incarnation, state, answered, len(lanes), *map(self._keys.name, lanes)]
         for held in holdings:
             args += (held.task_id, held.claim, held.progress, held.checkpoint or b"")
@@ -201,9 +203,10 @@ class RedisWorker(RedisPart):
         )
 
     async def listen(self, incarnation: str, lanes: Sequence[str], timeout: float) -> Hint | None:
-        """Block until a bell of these lanes rings or a hint for this worker comes, at most `timeout` seconds.
+        """Block until a bell of these lanes rings, or a hint for this worker comes, at most `timeout` seconds. A bell
+        means that tasks wait.
 
-        Without lanes it waits for hints only.
+        Without lanes, this waits for hints only.
         """
         control = self._keys["control"] + incarnation
         return _hint(control, await self._block(timeout, *self._wait(control, lanes, timeout)))
@@ -212,13 +215,13 @@ class RedisWorker(RedisPart):
         return "BLPOP", control, *(self._keys.bell(lane) for lane in lanes), timeout
 
     async def wake(self, incarnation: str) -> None:
-        """End this worker's own `listen`, so that it can be called with other lanes."""
+        """End this worker's own call of `listen`, so that the worker can call it again with other lanes."""
         await self._number("wake", incarnation)
 
 
 def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
-    """The hint in a popped element; None if nothing was popped. `control`: the list of this worker's own hints; the
-    other lists are bells."""
+    """The hint in an element popped from a list; None if nothing was popped. `control`: the list of this worker's own
+    hints; the other lists are bells."""
     if popped is None:
         return None
     key, word = popped

@@ -38,7 +38,7 @@ class Queue:
         return self.witness if is_before(self.position, self.witness) else self.position
 
     def is_stranger(self, owner: str) -> bool:
-        """True if this epoch, found in a Redis, belongs to another ledger."""
+        """True if this epoch, found in a Redis, is an epoch of another ledger."""
         return owner not in {"", self.epoch} and not is_earlier(owner, self.epoch)
 
     def saw(self, event: str) -> Queue:
@@ -58,7 +58,7 @@ def next_epoch(epoch: str) -> str:
 
 
 def is_earlier(epoch: str, other: str) -> bool:
-    """True if the first of two epochs is an earlier one of the same ledger."""
+    """True if both epochs are of the same ledger, and the first came before the second."""
     same = epoch.rpartition("-")[2] == other.rpartition("-")[2]
     return same and epoch_number(epoch) < epoch_number(other)
 

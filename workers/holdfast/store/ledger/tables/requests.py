@@ -70,9 +70,9 @@ _COUNT = "SELECT count(*) FROM holdfast_requests WHERE queue = $1 AND given IS N
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A submission in the table. `word`: the answer, if the ledger knows it. `first`: the task is new to the ledger.
-    `blocked`: earlier requests for the task still wait, and come first. `promised`: an earlier call has written it, so
-    its producer may already have been told that it is accepted."""
+    """A submission in the table. `word`: the answer to the producer, if the ledger knows it. `first`: the task is new
+    to the ledger. `blocked`: earlier requests for the task still wait, and come first. `promised`: an earlier call has
+    written the submission, so the producer may already have been told that it is accepted."""
 
     submission: Submission
     request: int = 0
@@ -139,8 +139,8 @@ async def given(sql: Any, requests: Sequence[int]) -> None:
 
 
 async def put_off(sql: Any, request: int) -> None:
-    """Treat this request, and the later ones for its task, as if they had just been accepted, so that other requests
-    come first."""
+    """Move this request and the later ones for its task to the end of the waiting requests, as if they were new. So
+    they do not hold up other requests."""
     await sql.execute(_PUT_OFF, request)
 
 
@@ -150,7 +150,7 @@ async def still_waiting(sql: Any, queue: str, task_ids: Collection[str], ours: C
 
 
 async def refused(sql: Any, request: int, word: str) -> None:
-    """Mark a request that Redis has refused; the row stays for callers that ask for its outcome."""
+    """Mark a request that Redis has refused. The row stays, so that callers can still ask for the request's outcome."""
     await sql.execute(_REFUSED, request, word)
 
 
@@ -169,9 +169,10 @@ async def give_again(sql: Any, queue: str) -> None:
 
 
 async def give_lost_again(sql: Any, queue: str, given_before: float) -> None:
-    """Mark lost requests to be given again. All events were read in this transaction. If a request was given more than
-    this many seconds ago, and no event shows its effect, the request was lost: Redis was set back to the last event
-    read before.
+    """Mark lost requests to be given to Redis again. Call this in a transaction that has read all events in Redis.
+
+    A request is lost if it was given to Redis more than `given_before` seconds ago, and no event shows its effect. This
+    happens if Redis was set back to the last event that the ledger had read.
     """
     await sql.execute(_LOST, queue, given_before)
 
@@ -217,8 +218,8 @@ def _digest(one: Submission) -> str:
 
 
 def _same(known: str, one: Submission) -> Accepted:
-    """CONFLICT if the digests of two messages with one id differ, else DUPLICATE. Digests of different kinds (own,
-    foreign) are not compared."""
+    """CONFLICT if two messages with the same id have different digests, else DUPLICATE. A digest of Holdfast's own
+    message is never compared with a digest of another producer's message."""
     return Accepted.CONFLICT if known[:1] == "o" and known != _digest(one) else Accepted.DUPLICATE
 
 
@@ -256,8 +257,8 @@ def _is_new(entry: Entry) -> bool:
 
 
 def _is_full(entry: Entry, entered: Mapping[str, Sequence[Any]], ledger: Mapping[str, Any], most: int) -> bool:
-    """True if the largest allowed number of messages already waits: those that the ledger has read, and those on their
-    way to Redis. The first request for a task that the ledger has not read is the task itself."""
+    """True if `most` messages already wait for the task. Messages that the ledger has read count, and messages that are
+    on their way to Redis. The request that makes the task does not count."""
     known = ledger.get(entry.submission.task_id)
     before = [row for row in entered[entry.submission.task_id] if row["id"] < entry.request and row["message_id"]]
     return len(before) + (_length(known["pending"]) if known else -1) >= most

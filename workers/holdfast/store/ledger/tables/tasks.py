@@ -1,7 +1,7 @@
 """The tasks of the ledger and their turns, in the form in which Redis gives and takes them.
 
-The outcome of a turn is written once. A task that has ended stays ended. After its removal the same id may be used for
-another task, which is another life of the id.
+The outcome of a turn is written once. A task that has ended stays ended. After the task was removed, its id may be used
+for another task. Each of these tasks is called a life of the id.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ _TRIM_REMOVALS = "DELETE FROM holdfast_removals WHERE queue = $1 AND seen_ms < $
 
 
 async def note_removals(sql: Any, queue: str, some: Sequence[Removal], seen_ms: int) -> None:
-    """Note that these lives of task ids were removed from Redis. Their data is deleted here as well."""
+    """Note that tasks with these ids were removed from Redis, and delete their data here. Each removal names the life
+    of the id: the task that was removed, and no later task with the same id."""
     if not some:
         return
     ids, lives = [one.task_id for one in some], [one.created_ms for one in some]
@@ -63,7 +64,8 @@ async def note_removals(sql: Any, queue: str, some: Sequence[Removal], seen_ms: 
 
 
 async def remove(sql: Any, queue: str, task_ids: Sequence[str], seen_ms: int) -> None:
-    """Delete the data of these lives of task ids, because new tasks with the same ids have taken their place."""
+    """Delete the data of the tasks that had these ids before, because new tasks with the same ids have taken their
+    place."""
     await sql.execute(_REMOVE, queue, list(task_ids), 0, seen_ms)
 
 
@@ -79,7 +81,7 @@ async def remove_dead(sql: Any, queue: str, task_ids: Sequence[str], epoch: int,
 
 
 async def removals_of(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Removal]:
-    """The removed tasks that had these ids; one id may have had several lives."""
+    """The removed tasks that had these ids; several removed tasks may have had the same id."""
     return [Removal(*row) for row in await sql.fetch(_OF, queue, list(task_ids))]
 
 
@@ -252,17 +254,18 @@ WHERE EXISTS (SELECT FROM holdfast_tasks t WHERE t.queue = $1 AND t.task_id = n.
 
 
 def ended_parents(sql: Any, queue: str, dumps: Sequence[Dump]) -> AsyncIterator[list[Dump]]:
-    """The parents of these tasks that have ended. Redis needs them to begin the children."""
+    """Those parents of these tasks that have ended. A child can begin in Redis only if Redis has its ended parents."""
     return ended_of(sql, queue, {parent for dump in dumps for parent in dump.parents})
 
 
 def ended_of(sql: Any, queue: str, task_ids: Collection[str]) -> AsyncIterator[list[Dump]]:
-    """The tasks in this list that have ended, in pages."""
+    """The ended tasks among the ids in this list, in pages."""
     return _pages(sql, _ENDED_OF, queue, task_ids)
 
 
 def ended_of_batches(sql: Any, queue: str, batches: Collection[str]) -> AsyncIterator[list[Dump]]:
-    """The tasks of these batches that have ended, in pages. Redis counts their ends again."""
+    """The ended tasks of these batches, in pages. They are put back into Redis, so that Redis counts each batch's ended
+    tasks correctly after a loss of data."""
     return _pages(sql, _ENDED_OF_BATCHES, queue, batches)
 
 
@@ -276,7 +279,8 @@ async def _pages(sql: Any, query: str, queue: str, names: Collection[str]) -> As
 async def ended(
     sql: Any, queue: str, states: Sequence[str], before: tuple[int, str], limit: int, error: str = ""
 ) -> list[tuple[str, int]]:
-    """Ids of tasks in these terminal states and when they ended, newest first. `error`: only of this kind of error."""
+    """The ids of tasks in these terminal states, each with the moment of its end, newest first. `error`: only tasks
+    whose last run failed with this kind of error."""
     query, kinds = (_ENDED_WITH_ERROR, [error]) if error else (_ENDED, [])
     rows = await sql.fetch(query, queue, list(states), *before, limit, *kinds)
     return [(row["task_id"], row["finished_ms"]) for row in rows]
