@@ -39,9 +39,9 @@ class BatchPlace:
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
     """The options of a submitted task. Times are milliseconds; `expires_ms` is by the store's clock, `expires_in_ms`
-    counts from acceptance. Keys are stored as digests (`key_digest`). `unique_ms`: how long the key is held; None:
-    until the first task has ended. `webhook`: this URL gets a request when the task ends or asks for input. `batch`:
-    the task's place in its batch."""
+    counts from acceptance. Keys are stored as digests (`key_digest`). `unique_ms`: how long the task holds its `unique`
+    key; None: until it has ended. `webhook`: this URL gets a request when the task ends or asks for input. `batch`: the
+    task's place in its batch."""
 
     after: tuple[str, ...] = ()
     if_parent_fails: IfParentFails = IfParentFails.FAIL

@@ -1,4 +1,4 @@
-"""Past changes and events as the store keeps them: changes that somebody asked for, and events of the queue."""
+"""The store's records of the past: changes that somebody asked for, and events of the queue."""
 
 from __future__ import annotations
 

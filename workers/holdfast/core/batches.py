@@ -27,7 +27,7 @@ class BatchState(StrEnum):
 
 
 class TaskEnd(StrEnum):
-    """How a task of a batch has ended, in the order in which the store counts them."""
+    """The ways in which a task of a batch can end, in the order in which the store keeps their counts."""
 
     OPEN = "open"  # it has not ended
     COMPLETED = "completed"
@@ -43,8 +43,9 @@ ENDS = tuple(TaskEnd)  # the store counts each end under its index here, its ban
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """The numbers of a batch's tasks by their end. `total`: submitted tasks. `gone`: tasks whose records were deleted
-    before their ends were counted. `retried`: tasks that were retried; `total` counts the retry in their place."""
+    """How many tasks of a batch have ended in each way. `total`: submitted tasks. `gone`: tasks whose records were
+    deleted before their ends were counted. `retried`: tasks that were retried; `total` counts such a task and its retry
+    as one."""
 
     total: int = 0
     open: int = 0
@@ -124,7 +125,7 @@ class BatchPage:
 
 @dataclass(frozen=True, slots=True)
 class BatchTask:
-    """A task of a batch: its place, from 1, and how it has ended. A retry stands at the place of its task."""
+    """A task of a batch: its place, from 1, and how it has ended. A retry has the place of the task that it retries."""
 
     place: int
     task_id: str

@@ -1,12 +1,13 @@
-"""The page on which a worker notes what it has begun, for the process that finds the worker dead or silent.
+"""The page of a worker: a file in which the worker notes the tasks that it has begun. If the worker dies or is silent,
+the steward reads the page.
 
-A note is about a delivery, and a worker may own two deliveries of one task. The store answers the report of the first
-with the claim of the second. The second has not begun until the worker has read the answer. So a note says which claim
-counts:
+A note is about a delivery, and a worker may own two deliveries of one task: the store may answer the report of the
+first delivery with the claim of the second one. The second delivery has not begun until the worker has read this
+answer. So a note says which claim counts:
 
 - While a handler runs, its task counts under every claim. The store may have lost writes and given this worker the task
   again: then the same handler goes on under the new claim, even before the worker has read it.
-- Once the handler has ended, the task counts under the claim of its outcome alone, until the store has that.
+- Once the handler has ended, the task counts only under the claim of its outcome, until the store has the outcome.
 
 The page is a header and entries of one size. An entry counts while its first byte, the length of the task id, is not 0.
 The claim of an entry counts while the byte before it, the claim's length, is not 0. The worker writes id and claim
@@ -14,9 +15,10 @@ first, and their lengths last, one byte each. If a worker dies in between, its e
 an entry has not begun.
 
 The header also has the number of a request. The steward writes this number while the worker is silent. From then on the
-worker begins no claim of that request or an earlier one. So tasks without a note can go back and begin elsewhere. The
-worker notes a task first and looks at the number then. The steward writes the number first and reads the notes then. So
-whenever the worker goes on, either it sees the number or the steward reads its note.
+worker begins no task that was claimed by this request or an earlier one. So the steward can put back tasks without a
+note, and they can begin elsewhere. The worker first notes a task, then looks at the number. The steward first writes
+the number, then reads the notes. So if the worker goes on, either the worker sees the number, or the steward sees the
+note.
 """
 
 from __future__ import annotations
@@ -69,9 +71,10 @@ def _header(boot: str) -> bytes:
 
 @dataclass(slots=True)
 class BegunTasks:
-    """A worker's notes on a page of the format above; without a page (b"") it notes nothing.
+    """A worker's notes on a page of the format above. Without a page (b""), nothing is noted.
 
-    A task keeps its place, with its id, until the task is removed: `hide` and `add` change one byte of it.
+    A task keeps its place and its id on the page until it is removed: `hide` and `add` change only one byte of the
+    entry.
     """
 
     page: bytearray | mmap = field(default_factory=bytearray)
@@ -83,7 +86,7 @@ class BegunTasks:
         self._free = list(range(HEADER, len(self.page) - ENTRY + 1, ENTRY))
 
     def add(self, task_id: str) -> None:
-        """Note that the task runs, before anything of it is read or called."""
+        """Note that the task runs. The worker calls this before it reads or calls anything of the task."""
         place = self._places.get(task_id)
         if place is None:
             if not self._free:

@@ -113,7 +113,8 @@ class BulkChange:
 
     @property
     def task_reason(self) -> str:
-        """The reason noted with each task: the given one, and who changed the task together with others."""
+        """The reason that is noted in each changed task: the reason given for the bulk change, and who made the
+        change."""
         by = f"{_DONE[self.verb]} with others by {self.who}, from {self.origin}"
         return f"{self.reason} ({by})" if self.reason else by
 

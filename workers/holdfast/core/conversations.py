@@ -11,14 +11,15 @@ from holdfast.core.tasks import TaskRecord
 
 
 class KeptNote(StrEnum):
-    """The store's answer to noting a task that has not ended."""
+    """The store's answer to keeping a message of a task that is not submitted yet. If the task has ended, the answer is
+    its state instead."""
 
     NOTED = "noted"
     FOREIGN = "foreign"  # the conversation, or the task, belongs to another owner
 
 
 class NotedWrite(StrEnum):
-    """The store's answer to writing the state of a task that was noted, but not submitted."""
+    """The store's answer to writing the state of a task whose message the store keeps, but that was not submitted."""
 
     WRITTEN = "written"
     KEPT = "kept"  # the task has ended, or is not in the state that the caller expected: nothing was written
@@ -27,9 +28,10 @@ class NotedWrite(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The data kept beside a task: its conversation, its owner (empty: none), and the moment at which it was noted.
-    Until the task is submitted: its first message, and the state that its application wrote, with the moment. Also its
-    metadata as JSON by name, added data, and operations and results of earlier turns."""
+    """The data kept beside a task: its conversation, its owner (empty: none), and the moment at which the store first
+    kept a message of the task. Until the task is submitted: its first message, and the state that its application
+    wrote, with the moment. Also its metadata as JSON by name, added data, and operations and results of earlier
+    turns."""
 
     context_id: str = ""
     owner: str = ""
@@ -53,8 +55,8 @@ class Conversation:
 
 
 def kept_turns(record: TaskRecord, about: About) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """The operation and the result of each turn. While the last turn has no result, the record still has the result of
-    the turn before. Then this answers None for the last turn."""
+    """The operation and the result of each turn. The last turn has the result None if it has not ended: the record may
+    then still hold the result of the turn before."""
     operations, results = about.earlier[::2], about.earlier[1::2]
     yield from ((operation, result or None) for operation, result in zip(operations, results, strict=False))
     result = record.result if record.state in TERMINAL | PARKED else None

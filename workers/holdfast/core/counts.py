@@ -47,8 +47,8 @@ class Obliterated:
 
 @dataclass(frozen=True, slots=True)
 class KeptTask:
-    """The result of a round of replication. `busy`: another steward replicates now. `more`: another round has work to
-    do."""
+    """The result of a round of replication. `busy`: another steward replicates now. `more`: there is work for another
+    round."""
 
     busy: bool = False
     more: bool = False
@@ -72,8 +72,9 @@ class RebuildPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus:
-    """The ledger's status: its phase; how far its copy is behind; the number of requests that wait for Redis. Since the
-    beginning: losses of Redis, and tasks put back."""
+    """The ledger's status. `behind_ms`: how far its copy is behind Redis; `waiting`: requests that Redis does not have
+    yet. `losses` and `restored`: how often Redis has lost data since the beginning, and how many tasks were put
+    back."""
 
     phase: RebuildPhase
     behind_ms: int

@@ -75,9 +75,9 @@ class Settle(StrEnum):
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
     """The report of a delivery's end. `delay_ms`: the delay of a retry or a deferral; for a sleep, the moment of its
-    end by the store's clock. `reason` is a short line for the trail. `error`: the text of the kind of error with which
-    the run failed (see core/error_kinds.py). `progress`: the last progress of the run, if the store may not have it
-    yet."""
+    end by the store's clock. `reason` is a short line for the task's history. `error`: the text of the kind of error
+    with which the run failed (see core/error_kinds.py). `progress`: the last progress of the run, if the store may not
+    have it yet."""
 
     task_id: str
     claim: str
@@ -116,8 +116,8 @@ class Standing(StrEnum):
 
 class Pulled(msgspec.Struct, frozen=True):
     """The answer to one pull. `backlog`: the number of entries that the lanes still hold. `inbox`: the number of
-    entries that are too large for the store to read, so this worker must read them and call `admit`. `fires`: CONTINUE
-    schedules whose task has ended."""
+    entries that are too large for the store to read, so this worker must read them and call `admit`. `fires`: the ids
+    of CONTINUE schedules whose task has ended, so the worker creates their next task."""
 
     standing: Standing
     verdicts: tuple[Verdict, ...] = ()
@@ -189,8 +189,8 @@ class EmittedPart:
     """One value that a handler has emitted.
 
     `position` counts the parts of the task, from 1; a gap means that parts are not kept any more. `run`: the number of
-    the run that emitted the part. If `run` is higher than in the part before, the task began anew. `at_ms`: when the
-    part reached the store, by the store's clock.
+    the run that emitted the part. If this number is higher than in the part before, the task began anew. `at_ms`: when
+    the part reached the store, by the store's clock.
     """
 
     position: int

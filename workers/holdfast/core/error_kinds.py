@@ -1,4 +1,5 @@
-"""Kinds of errors: failures of one handler with the same type, place and message without its variable parts.
+"""Kinds of errors. Failures are of the same kind if handler, type of the error, place in the code, and message are the
+same. Numbers, ids and quoted values in the message are not compared.
 
 Theory of operation. A worker makes the text of a kind when it settles a run that failed; a run that succeeds makes
 none. The script that settles adds the handler and takes a digest of both (`kinds_of_errors.lua`). The digest is the
@@ -37,12 +38,14 @@ _HEX = re.compile(r"(?:0x)?[0-9a-f]{6,}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """A kind of errors, as a store has counted it. `kind_id`: the filter `error` takes it. `place`: module and function
-    of the user's code; empty if unknown. `message`: with `#` for each number or id and `…` for each quoted value.
+    """A kind of errors, as a store has counted it. `kind_id`: the value for the filter `error`. `place`: module and
+    function of the user's code; empty if unknown. `message`: with `#` for each number or id and `…` for each quoted
+    value.
 
     `runs`: the runs that failed with it since `first_ms`. `failed`: the tasks that failed with it and were not retried.
-    `dead`: the dead letters among these. `latest`: the id of one of the tasks that failed last. `course`: how many
-    tasks last failed with it, in equal steps of the period asked for."""
+    `dead`: the dead letters among these tasks. `latest`: the id of one of the tasks that failed last. `course`: how
+    many tasks last failed with it, in equal steps of the period asked for.
+    """
 
     kind_id: str
     handler: str
@@ -77,7 +80,8 @@ def place_of(traceback: str) -> str:
 
 
 def without_variables(message: str) -> str:
-    """The message with `#` for each number and id, `…` for each quoted value, and one of these for a list of them."""
+    """The message without its variable parts: `#` stands for a number or an id, `…` for a quoted value. A list of such
+    parts becomes a single `#` or `…`."""
     return _SEVERAL.sub(r"\g<one>", _VARIABLE.sub(_mark, message))
 
 

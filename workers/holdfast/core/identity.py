@@ -54,8 +54,8 @@ def sha1_hex(content: bytes) -> str:
 
 
 def first_message_id(task_id: str) -> str:
-    """The message id for the first message of a task whose id a program has chosen. Another first message with other
-    content is then a conflict."""
+    """The message id for the first message of a task whose id a program has chosen. If the program submits the same
+    task id with other content, the two messages have the same id, and the store reports a conflict."""
     return derived_message_id(task_id, b"first message")
 
 
@@ -79,12 +79,12 @@ def span_id(task_id: str, delivery: int) -> str:
 
 
 def recovery_span_id(task_id: str, delivery: int) -> str:
-    """The id of the span of the recovery of a task whose worker was lost in this delivery."""
+    """The id of the span for the recovery of a task: its worker was lost in this delivery."""
     return _hex(f"recover {task_id} {delivery}", 8)
 
 
 def fire_span_id(task_id: str) -> str:
-    """The id of the span in which a schedule has made this task."""
+    """The id of the span in which a steward or worker has created this task of a schedule."""
     return _hex(f"fire {task_id}", 8)
 
 

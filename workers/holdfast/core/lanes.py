@@ -24,8 +24,8 @@ NO_BOUND = "none"
 
 @dataclass(frozen=True, slots=True)
 class LaneLimit:
-    """One limit. `value`: a number; for a rate `count/period in ms/burst`; for an end `tail`; `none`: no limit; empty:
-    remove the operator's limit."""
+    """One limit. `value`: a number; for a rate `count/period in ms/burst`; for the end of the list that is served,
+    `tail`. `none`: no limit. An empty value removes the operator's limit."""
 
     bound: LaneBound
     subject: str
@@ -34,8 +34,8 @@ class LaneLimit:
 
 @dataclass(frozen=True, slots=True)
 class LimitOrder:
-    """The values set for one limit. `asked`: the value that an operator has set; it wins. `told`: the value in the
-    settings of `host`."""
+    """The values set for one limit. `asked`: the value that an operator has set; if there is one, it counts. `told`:
+    the value in the settings of `host`."""
 
     asked: str = ""
     told: str = ""
@@ -53,8 +53,8 @@ class LaneState:
     """A lane at one moment. `entries`: waiting entries in its list, without known stale ones. `held`: tasks that wait
     outside of the list, for a limit or a handler. `closed`: the reason why none of its tasks may start now. `workers`:
     the number of live workers that serve it; `served`: the distinct settings that they registered. `missing`: names of
-    handlers that none of these workers has, with the number of waiting tasks. `wrong_end`: how many foreign entries
-    stewards saw pushed at the end from which the lane is served; the last one at `wrong_end_ms`."""
+    handlers that none of these workers has, with the number of waiting tasks. `wrong_end`: how many entries of other
+    producers stewards saw pushed at the end from which workers take tasks; the last one at `wrong_end_ms`."""
 
     name: str
     entries: int
@@ -98,7 +98,8 @@ WRONG_END_TOLD_MS = 86_400_000  # for so long a push at the wrong end is reporte
 
 
 def wrong_end_words(lane: LaneState, now_ms: int) -> str:
-    """A sentence about entries pushed at the end from which the lane is served; empty if there were none lately."""
+    """How many entries other producers pushed at the wrong end of the lane's list (the end from which workers take
+    tasks), and when. Empty if this did not happen lately."""
     if lane.wrong_end_ms is None or now_ms - lane.wrong_end_ms > WRONG_END_TOLD_MS:
         return ""
     ago = max(0, now_ms - lane.wrong_end_ms) / 1000
@@ -106,7 +107,8 @@ def wrong_end_words(lane: LaneState, now_ms: int) -> str:
 
 
 def wrong_end_mend(lane: str, *, turned: bool) -> str:
-    """The advice if producers push at the end from which the lane is served."""
+    """The advice if producers push entries at the wrong end of the lane's list. `turned`: workers take tasks from the
+    tail of the list."""
     right = "LPUSH" if turned else "RPUSH"
     way_out = "" if turned else f", or serve the lane from its tail: -Q '{lane};end=tail'"
     return f"have that producer {right}{way_out}"

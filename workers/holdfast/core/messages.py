@@ -10,7 +10,7 @@ Part = dict[str, Any]
 
 
 class MessageShapeError(ValueError):
-    """A message that cannot be given to a handler, and the reason."""
+    """A message in a form that Holdfast cannot give to a handler; the text is the reason."""
 
 
 def text_part(text: str) -> Part:
@@ -47,8 +47,8 @@ def _are_objects(parts: Any) -> bool:
 
 
 def with_content(message: Message) -> Message:
-    """The message with `content`; if it has none, `content` is made of its text parts. A worker calls this for handlers
-    that take messages."""
+    """The message with `content`. If the message has none, `content` is made of its text parts. A worker calls this for
+    handlers that take messages."""
     if "content" not in message:
         message["content"] = text_of(message["parts"])
     return message

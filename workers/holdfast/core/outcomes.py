@@ -85,8 +85,9 @@ class UnreadableMessage:
 
 @dataclass(frozen=True, slots=True)
 class HandlerStopped:
-    """The handler was cancelled from outside: `why` is cancel, pause, drain, lost, fenced or revoked. `has_begun`:
-    False if the handler was not called yet."""
+    """The worker cancelled the handler. `why`: cancel or pause (somebody asked for it), drain (the worker ends), lost
+    or fenced (another worker owns the task), or revoked (the claim no longer counts). `has_begun`: False if the handler
+    was not called yet."""
 
     why: str
     has_begun: bool = True
@@ -123,8 +124,8 @@ def failure_document(state: str, failure: Failure, parts: list[Part] | None = No
 
 
 def reply_parts(document: bytes) -> list[Part]:
-    """The handler's answer in an earlier turn: the parts of the result document, else its error; empty if the document
-    cannot be read."""
+    """The handler's answer in an earlier turn: the parts of the result document. If the turn failed, the parts of its
+    error; empty if the document cannot be read."""
     try:
         parsed = _result_decoder.decode(document)
     except UNREADABLE_JSON:
@@ -157,7 +158,7 @@ _result_decoder = msgspec.json.Decoder(Result)
 
 
 def read_result(document: bytes | None) -> Result:
-    """The result in `document`; other bytes count as one text, None as an empty result."""
+    """The result in `document`. Bytes that are no result document count as one text; None counts as an empty result."""
     if document is None:
         return Result()
     try:
@@ -185,10 +186,10 @@ MOST_PARENT_BYTES = 16 << 20  # a worker reads at most so much of the results of
 
 @dataclass(frozen=True, slots=True)
 class ParentResult:
-    """The end of a parent. `state`: None if another program deleted the parent's record before its end was noted;
-    `reason`: why it did not complete.
+    """How a parent of a task ended. `state`: None if another program deleted the parent's record before its end was
+    noted; `reason`: why it did not complete.
 
-    `document`: its result as the store has it, of `size` bytes; None if it was not read.
+    `document`: the parent's result as the store has it, of `size` bytes; None if it was not read.
     """
 
     task_id: str

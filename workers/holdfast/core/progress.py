@@ -49,7 +49,8 @@ class Progress:
 
 
 def line_of(done: object, total: object = None, text: object = "") -> tuple[str, str]:
-    """The line for the values that a handler gave, and a remark on what it does not show as given (empty: nothing)."""
+    """The line for the values that a handler gave. Also a remark on values that were changed or left out, such as a
+    total of 0; empty if there are none."""
     remarks: list[str] = []
     number = None if done is None else _number("done", done, remarks)
     whole = None if total is None else _number("total", total, remarks)
@@ -66,8 +67,8 @@ def line_of(done: object, total: object = None, text: object = "") -> tuple[str,
 
 
 def line_of_value(value: object) -> tuple[str, str]:
-    """The line for a value that a generator yields, and a remark as of `line_of`: a text unchanged, any other value
-    shortened."""
+    """The line for a value that a generator yields, and a remark if the value was cut (see `line_of`). A text stays
+    unchanged; any other value is shortened."""
     remarks: list[str] = []
     return cut(_one_line(value), remarks), "; ".join(remarks)
 

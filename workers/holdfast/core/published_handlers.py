@@ -36,8 +36,9 @@ class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class KeptHandler(PublishedHandler, frozen=True, omit_defaults=True):
-    """A handler as the store keeps it. `earlier`: other schemas that workers have published for it since a worker last
-    had to publish it anew; live workers may still have them. The empty schema allows any arguments."""
+    """A handler as the store keeps it. `earlier`: other schemas of its arguments that workers have published; live
+    workers may still have them. The list begins anew when a worker must publish the handler anew. The empty schema
+    allows any arguments."""
 
     earlier: tuple[dict[str, Any], ...] = ()
 

@@ -5,9 +5,10 @@ Requests are numbered, and a worker has one at a time. If an answer was lost, th
 the same number: the store then answers with the same claims. The repetition may carry more settlements than before,
 never fewer. The slots that a request asked for stay reserved until the store has answered.
 
-A worker that holds nothing sends its next request, for one task, together with its wait for a bell. The store runs this
-waiting request when the wait ends. If the worker needs a task earlier, it sends another request under the same number.
-Then either the answer brings the task that the waiting request has claimed, or the waiting request claims nothing any
+A bell is a list in Redis; a push to the list wakes a worker that waits for tasks. A worker that holds nothing sends its
+next request, for one task, together with its wait for a bell. The store runs this waiting request when the wait ends.
+If the worker needs a task earlier, it sends another request under the same number. Then there are two cases. If the
+waiting request has already claimed a task, the answer brings this task. If not, the waiting request claims nothing any
 more.
 """
 
@@ -65,8 +66,9 @@ class Exchange:
         return self.in_flight
 
     def request_behind_bell(self) -> Request:
-        """The request that a worker without tasks sends behind its wait for a bell. It asks for one task only: if the
-        worker or its host is lost, only this task waits until somebody notices."""
+        """The request that a worker without tasks sends together with its wait for a bell; the store runs it when the
+        wait ends. It asks for one task only: if the worker or its host is lost, only this task waits until somebody
+        notices."""
         self.waiting = Request(self.answered + 1, 1, ())
         return self.waiting
 
@@ -115,17 +117,18 @@ class Exchange:
 
     @property
     def settled(self) -> bool:
-        """True if no delivery is held, no settlement waits, and no request is under way or behind a bell."""
+        """True if the worker holds no delivery, has no settlement to report, and has no open request, not even one
+        behind a bell."""
         return not (self.held or self.unsettled or self.in_flight or self.waiting)
 
     def is_unheard(self, request: int) -> bool:
-        """True if `request`, the last one that the store has run, is the request behind a bell or a later one, and its
-        answer has not come."""
+        """True if the worker has missed an answer. `request`: the number of the last request that the store has run.
+        The answer is missing if this is the request behind the bell, or a later one, and the worker still waits."""
         return self.waiting is not None and request >= self.waiting.number
 
     @property
     def is_idle(self) -> bool:
-        """True if no delivery is held and no settlement waits, though a request may be under way."""
+        """True if the worker holds no delivery and has no settlement to report. A request may still be under way."""
         return not (self.held or self.unsettled)
 
     def _runs(self, delivery: Delivery) -> bool:

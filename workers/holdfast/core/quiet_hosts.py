@@ -12,10 +12,10 @@ _HALT = "halt "
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """An order to a host, or to ALL_HOSTS, to claim nothing: its moment (ms), its author and its reason.
+    """An order to a host, or to ALL_HOSTS, to claim no tasks: its moment (ms), its author and its reason.
 
-    With `is_halt`, pools also make no fires, and `since_ms` is the number of the halt. It is higher than the number of
-    any earlier halt.
+    With `is_halt`, the host's supervisors also create no tasks of schedules, and `since_ms` is the number of the halt.
+    It is higher than the number of any earlier halt.
     """
 
     host: str
@@ -30,7 +30,7 @@ class Quiet:
 
     @property
     def ordered(self) -> str:
-        """The order in words: its author and its reason. The reason alone, if it names the author."""
+        """The order in words: its author and its reason. If the reason already names the author, the reason alone."""
         return self.reason if self.by in self.reason else f"by order of {self.by} ({self.reason})"
 
     def counts_for(self, host: str) -> bool:
@@ -40,7 +40,7 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class HaltScope:
-    """The halts that count for a process: halts of its host and halts of all hosts, if their number is above `seen`.
+    """The halts that a process must obey: halts of its host and halts of all hosts, if their number is above `seen`.
 
     `seen`: for a process that may start during a halt, the number of the last halt; 0: every halt counts. `ends`: the
     process ends at such a halt, and logs this itself.
@@ -61,12 +61,12 @@ class QuietOrder:
 
 
 def halt_mark(host: str) -> str:
-    """The key of this host's halt (ALL_HOSTS: all hosts) among the quiet marks in the store."""
+    """The name under which the store keeps the halt of this host (ALL_HOSTS: of all hosts), among the quiet hosts."""
     return f"{_HALT}{host}"
 
 
 def halted_host(mark: str) -> str | None:
-    """The host of a halt mark; None if the mark is no halt."""
+    """The host of a halt, from the name under which the store keeps it; None if the name is that of a quiet host."""
     return mark.removeprefix(_HALT) if mark.startswith(_HALT) else None
 
 
@@ -74,7 +74,8 @@ def halted_host(mark: str) -> str | None:
 
 
 def quiet_line(mark: Quiet, now_ms: int, seen: int = 0) -> str:
-    """A line about one mark. `seen`: halts up to this number do not apply to this process; 0: all halts apply."""
+    """One line that says which host is quiet or halted, for how long, by whom, and how to end this. `seen`: halts up to
+    this number do not apply to this process; 0: all halts apply."""
     ago = duration(max(0, now_ms - mark.since_ms) / 1000)
     spite = "; this process runs nevertheless" if mark.is_halt and mark.since_ms <= seen else ""
     word = "HALTED" if mark.is_halt else "QUIET"
@@ -89,6 +90,6 @@ def who(mark: Quiet) -> str:
 
 
 def remedy(mark: Quiet) -> str:
-    """The command that removes the mark."""
+    """The command that ends the quiet or the halt."""
     command = "supervisor control RESUME" if mark.is_halt else "supervisor resume"
     return command if mark.is_all else f"{command} --host {mark.host}"

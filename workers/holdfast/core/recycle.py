@@ -20,8 +20,8 @@ SPREAD = 0.1  # share of the tasks by which limits differ, so that the workers o
 
 @dataclass(frozen=True, slots=True)
 class RecycleLimits:
-    """The limits of a worker; None: no limit. The worker is replaced after `tasks` tasks, and never runs more than
-    `most_tasks`. `memory` is in bytes."""
+    """The limits at which a worker is replaced; None: no limit. A successor is asked for after `tasks` tasks, and the
+    worker never runs more than `most_tasks`. `memory` is in bytes."""
 
     tasks: int | None = None
     most_tasks: int | None = None
@@ -35,7 +35,7 @@ class RecycleLimits:
 
 
 class WorkerUse(msgspec.Struct, frozen=True):
-    """The use of a worker so far: tasks done, memory at its start and in the last two samples. `tried`: its first task
+    """The use of a worker so far: tasks done, memory at its start and in the last two samples. `tried`: the first task
     has run long enough to show how much memory a task needs."""
 
     done: int = 0

@@ -39,9 +39,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRecord:
-    """A schedule as the store has it. `paused`: the reason, empty if it is not paused; `until`: the end of its pause.
-    `ended`: the reason why there will be no more fires. `task`: its last task. `pending`: a fire that waits for this
-    task to end; `released`: the task has ended. `streak`: the number of tasks in a row that failed."""
+    """A schedule as the store has it. `fires`: the number of runs so far. `paused`: the reason, empty if it is not
+    paused; `until`: the end of its pause. `ended`: the reason why there will be no more runs. `task`: its last task.
+    `pending`: the planned moment of a run that waits for this task to end; `released`: the task has ended. `streak`:
+    the number of tasks in a row that failed."""
 
     definition: Definition
     generation: int
@@ -74,7 +75,7 @@ class SpoiltSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """A fire: its planned moment and the task that is made for it. `is_made`: the ledger already has this task."""
+    """One planned run of a schedule (a fire): its moment and its task. `is_made`: the ledger already has this task."""
 
     scheduled_at: int
     task: Submission
@@ -83,9 +84,9 @@ class Fire:
 
 @dataclass(frozen=True, slots=True)
 class FireOrder:
-    """An order for one schedule. The store carries the order out only from `good_from` to `good_until`, and only if the
-    schedule has not changed: its generation is still `generation`, and its expected or waiting moment is still `seen`.
-    Then the store writes `following` and `due`, unless the order is for an `extra` fire."""
+    """An order to create tasks of one schedule. The store carries the order out only from `good_from` to `good_until`,
+    and only if the schedule has not changed: its generation is still `generation`, and its expected or waiting moment
+    is still `seen`. Then the store writes `following` and `due`, unless the order is for an `extra` run."""
 
     schedule_id: str
     generation: int
@@ -138,7 +139,7 @@ class PutAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """The answer to setting a schedule; `expected` is the moment of its next fire."""
+    """The answer to setting a schedule; `expected` is the moment of its next run."""
 
     word: PutAnswer
     generation: int
@@ -160,8 +161,8 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """One step of the search for undeclared schedules. `removed`: the schedules that the store removed. `left`: the
-    schedules that stay, although no live worker declares them.
+    """The result of one step of the search for undeclared schedules. `removed`: the schedules that the store removed.
+    `left`: the schedules that stay, although no live worker declares them.
 
     Pass `token` to the next step. `begins`: the search began again, so earlier steps do not count. `more`: the search
     has not ended.
@@ -177,7 +178,7 @@ class Retired:
 @dataclass(frozen=True, slots=True)
 class Due:
     """Schedules that are due at `now` by the store's clock, and milliseconds until the next one (None: there is none).
-    `halted`: there is a halt, so the caller gets none and makes no fires."""
+    `halted`: a halt keeps the caller from creating tasks of schedules, so it gets no schedules."""
 
     now: int
     records: tuple[ScheduleRecord, ...]
@@ -198,7 +199,7 @@ class SchedulePage:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A line of a schedule's history, for example that a fire was made or skipped."""
+    """A line of a schedule's history, for example that a run was started or skipped."""
 
     at: int
     what: Chronicle
@@ -234,12 +235,13 @@ MakeTask = Callable[[ScheduleRecord, str], Submission]
 
 
 def may_be_fire(task_id: str) -> bool:
-    """False if this id is certainly not the id of a schedule's task."""
+    """False if this task id is certainly not the id of a schedule's task; True if it may be one."""
     return "@" in task_id
 
 
 def fire_id(schedule_id: str, scheduled_at: int) -> str:
-    """The id of the task of a fire: the same for the same fire, and different for any other.
+    """The id of the task for one planned run of a schedule. It depends only on the schedule and the planned moment, so
+    every process makes the same id.
 
     If the schedule's id is too long, or has `@` or characters that a task id may not have, the task id contains the
     digest of the schedule's id instead. A task id with a digest begins with `@`. In any other task id, the only `@`
@@ -251,8 +253,8 @@ def fire_id(schedule_id: str, scheduled_at: int) -> str:
 
 
 def order_fire(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | None:
-    """The order for this schedule at `now`: the fires to make, and the missed fires to record. None if there is nothing
-    to do."""
+    """The order for this schedule at `now`: the tasks to create, and the missed runs to record. None if there is
+    nothing to do."""
     if record.paused:
         return None
     if record.pending is not None and record.released:
@@ -271,7 +273,7 @@ def order_fire(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | 
 
 
 def out_of_turn(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder:
-    """The order for one extra fire that an operator asked for; the expected moment of the schedule stays the same."""
+    """The order for one extra run that an operator asked for. The expected moment of the schedule stays the same."""
     return _order(record, record.expected, "extra", (_fire(record, now, make),), now)
 
 
@@ -282,7 +284,7 @@ def _order(
 
 
 def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
-    """The number of milliseconds after `now` for which the same decision about these fires holds."""
+    """The number of milliseconds after `now` during which the order for these planned moments stays valid."""
     deadline = schedule.policy.deadline
     if deadline is None or not moments:
         return ON_TIME

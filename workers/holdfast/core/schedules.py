@@ -1,22 +1,23 @@
-"""The rules of schedules: which fires to make at a moment, which fires were missed, and when the next fire is.
+"""The rules of schedules: which fires to make at a moment, which fires were missed, and when the next fire is. A fire
+is one planned run of a schedule: to make a fire is to create its task.
 
 Moments and lengths are milliseconds.
 
 Rule 1. A fire is named by its schedule and its planned moment (`scheduled_at`), however late it is made and whatever
 its jitter. So any steward may make it, and the store makes it once.
 
-Rule 2. A fire is on time for ON_TIME after its moment: a steward that died is replaced within this time. Later fires
-are missed, and `misfire` says which of them are made up for.
+Rule 2. A fire is on time for ON_TIME after its moment: a steward that died is replaced within this time. Fires that are
+made later are missed, and `misfire` says which of the missed fires are still made.
 
 Rule 3. A fire that is later than the start deadline is not made, whatever `misfire` says.
 
-Rule 4. Jitter delays a fire, by the same length on every host. It does not move the fires behind it.
+Rule 4. Jitter delays a fire, by the same length on every host. It does not move later fires.
 
 Rule 5. Fires lie within `start` and `end`, and there are at most `limit` of them. Missed fires do not count.
 
-Theory of operation. `plan` looks at one schedule at one moment, and answers with the fires to make, those that were
-missed, and the next moment. The store compares the expected moment before it makes the fires (`schedule_fire.lua`), so
-two stewards with the same plan make them once. `overlap` is not decided here: only the store knows if the task of the
+Theory of operation. `plan` looks at one schedule at one moment, and answers with the fires to make, the missed fires,
+and the next moment. The store compares the expected moment before it makes the fires (`schedule_fire.lua`). So two
+stewards with the same plan make each fire once. `overlap` is not decided here: only the store knows if the task of the
 fire before has ended.
 
 Warning. A schedule that was due each second may have stood still for a year. Searches are binary, and MOST_AT_ONCE
@@ -38,7 +39,7 @@ MOST_AT_ONCE = 1_000  # with `all:N`: the missed fires that one plan makes up fo
 
 
 class Overlap(StrEnum):
-    """The fate of a fire while the task of the previous one has not ended."""
+    """What happens to a planned run while the task of the previous run has not ended."""
 
     ALLOW = "allow"
     FORBID = "forbid"
@@ -48,7 +49,7 @@ class Overlap(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Misfire:
-    """The choice of missed fires to make: the oldest ones, at most `most` (0: none), or only the latest."""
+    """The missed runs that are still made: the oldest ones, at most `most` (0: none), or only the latest."""
 
     latest: bool = True
     most: int = 0
@@ -68,8 +69,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePolicy:
-    """How a schedule treats late and overlapping fires. `deadline`: a fire that is later than this is not made.
-    `jitter`: a fire is delayed by less than this."""
+    """How a schedule treats late and overlapping runs. `deadline`: a run that is later than this is skipped. `jitter`:
+    a run is delayed by less than this."""
 
     overlap: Overlap = Overlap.FORBID
     misfire: Misfire = Misfire()
@@ -79,8 +80,8 @@ class SchedulePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule, as its rules need it. `expected`: the moment of the next fire, None if there is none (yet); `fires`:
-    the number of fires made so far."""
+    """A schedule, with the values that its rules need. `expected`: the moment of the next run, None if there is none
+    (yet); `fires`: the number of runs so far."""
 
     schedule_id: str
     cadence: Cadence
@@ -92,9 +93,9 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The decision for a schedule at one moment. `fires`: the moments to make, oldest first; `missed`: the first and
-    last moment of fires that are not made; `why`: the reason why they are not made. `expected`: the moment of the next
-    fire."""
+    """The decision for a schedule at one moment. `fires`: the planned moments to create tasks for, oldest first.
+    `missed`: the first and the last planned moment that get no task; `why`: the reason. `expected`: the moment of the
+    next run."""
 
     fires: tuple[int, ...] = ()
     missed: tuple[int, int] | None = None
@@ -103,7 +104,7 @@ class Plan:
 
 
 def expected_after(schedule: Schedule, after: int) -> int | None:
-    """The moment of the first fire after `after` that the schedule's bounds allow."""
+    """The first planned moment after `after` that the schedule's bounds allow; None if there is none."""
     bounds = schedule.bounds
     if not _has_room(schedule):
         return None
@@ -116,7 +117,7 @@ def _has_room(schedule: Schedule) -> bool:
 
 
 def series(schedule: Schedule, first: int | None) -> Iterator[int]:
-    """The moments of the schedule's fires from `first` on, as many as its limit still allows."""
+    """The planned moments of the schedule, beginning with `first`, as many as its limit still allows."""
     limit = schedule.bounds.limit
     left = None if limit is None else limit - schedule.fires
     while first is not None and left != 0:
@@ -126,7 +127,8 @@ def series(schedule: Schedule, first: int | None) -> Iterator[int]:
 
 
 def due(schedule: Schedule, scheduled_at: int) -> int:
-    """The moment at which a fire is made, jitter included: the same for the same fire on every host."""
+    """The moment at which the task for a planned moment is created: the planned moment and its jitter. All hosts
+    compute the same jitter."""
     if not schedule.policy.jitter:
         return scheduled_at
     name = f"{schedule.schedule_id}@{scheduled_at}".encode()
@@ -135,7 +137,7 @@ def due(schedule: Schedule, scheduled_at: int) -> int:
 
 
 def plan(schedule: Schedule, now: int) -> Plan:
-    """The plan for a schedule at `now`; empty if no fire is due."""
+    """The plan for a schedule at `now`; an empty plan if no run is due."""
     first = schedule.expected
     if first is None or due(schedule, first) > now:
         return Plan(expected=first)
@@ -151,8 +153,8 @@ def plan(schedule: Schedule, now: int) -> Plan:
 
 
 def _last_due(schedule: Schedule, first: int, now: int) -> int:
-    """The last moment from `first` on whose fire is due. This is a binary search: for a year it takes some forty
-    steps."""
+    """The latest planned moment of the schedule, from `first` to `now`, that is already due (jitter included). This is
+    a binary search: for a range of one year it takes about forty steps."""
     low, high = first, now + 1
     while low < high - 1:
         following_one = expected_after(schedule, low)
@@ -177,7 +179,7 @@ def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
 
 
 def _useful(schedule: Schedule, first: int, now: int) -> int | None:
-    """The first moment, from `first` on, that is not too late for the start deadline."""
+    """The first planned moment, not before `first`, that is not later than the start deadline allows."""
     deadline = schedule.policy.deadline
     oldest = first if deadline is None else now - deadline - schedule.policy.jitter
     return first if oldest <= first else expected_after(schedule, oldest - 1)
@@ -189,7 +191,8 @@ def _too_late(schedule: Schedule, moment: int, now: int) -> bool:
 
 
 def _left_out(schedule: Schedule, first: int, last: int, fires: tuple[int, ...]) -> tuple[int, int] | None:
-    """The first and the last moment that get no fire. The chosen fires lie at one end of the series."""
+    """The first and the last planned moment for which no task is created; None if there is none. The moments in
+    `fires`, which get tasks, are the oldest or the latest of the range."""
     if not fires:
         return first, last
     if fires[0] > first:
@@ -199,7 +202,7 @@ def _left_out(schedule: Schedule, first: int, last: int, fires: tuple[int, ...])
 
 
 def _before(schedule: Schedule, first: int, end: int) -> int:
-    """The last moment before `end`, by binary search."""
+    """The last planned moment before `end`, found by binary search; `first` is a planned moment."""
     low, high = first, end - 1
     while low < high:
         middle = (low + high + 1) // 2

@@ -8,14 +8,14 @@ Rule 2. A settlement names the claim of its delivery. The store accepts it for t
 Rule 3. Only a run that raised is charged as an attempt. A task that sleeps, or that a worker gives back, is not.
 
 Rule 4. A task that raised runs again while it has attempts left. The task's own `max_attempts` counts before the
-policy's, and a failure that is `final` ends it at once.
+policy's. After a failure that is `final`, the task does not run again.
 
 Theory of operation. The handler yields an Outcome, which knows nothing of retries. `settlement` adds the policy, and
 answers with a word (Settle) and its details. The store (`settlement.lua`) decides what becomes of the task: other
 messages may wait for it, or a pause.
 
-Warning. Each task comes through `settlement`. Its first lines answer for a handler that has simply returned; whatever
-is added belongs behind them.
+Warning. `settlement` is called for every task. Its first lines handle a handler that has simply returned; put additions
+behind these lines.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class RetryPolicy:
 
 def back_off(policy: RetryPolicy, attempts: int, jitter: float) -> float:
     """Seconds to wait after the failed attempt number `attempts` (from 1): doubled each time, up to the cap. `jitter`
-    (0 to 1) takes off up to a half, so that tasks that failed together do not come back together."""
+    (0 to 1) shortens the wait by up to a half, so that tasks that failed together are not retried at the same
+    moment."""
     doublings = min(max(attempts - 1, 0), 64)
     return float(min(policy.cap, policy.base * 2.0**doublings)) * (1 - jitter / 2)
 
@@ -90,8 +91,8 @@ class _Report(NamedTuple):
 def settlement(
     outcome: Outcome | Deferred, delivery: Delivery, policy: RetryPolicy, jitter: float, checkpoint: bytes | None = None
 ) -> Settlement | None:
-    """The settlement of `delivery`, or None if there is nothing to report. `jitter` is from 0 to 1; `checkpoint` is
-    the last one that the handler made."""
+    """The settlement of `delivery`, or None if there is nothing to report. `jitter` is from 0 to 1; `checkpoint` is the
+    last one that the handler made."""
     if type(outcome) is Completed and not outcome.schedule and outcome.backoff is None:  # nearly all of them
         return Settlement(delivery.task_id, delivery.claim, _COMPLETED, outcome.result, 0, "", checkpoint)
     match outcome:

@@ -45,9 +45,9 @@ class Percentiles:
 class Statistic:
     """The figures of one name (a handler, a lane, or '' for all) in a period of `seconds`.
 
-    `runs`: deliveries whose handler began. `failures`: tasks that failed or were rejected. `lost_samples`: runs of
-    unknown time, because their worker died before it had sent the time. `recovery`: the time from the loss of a worker
-    until its task was put back.
+    `runs`: deliveries whose handler began. `failures`: tasks that failed or were rejected. `lost_samples`: runs whose
+    duration is unknown, because their worker died before it had sent the duration. `recovery`: the time from the loss
+    of a worker until its task was put back.
     """
 
     name: str
@@ -103,7 +103,7 @@ def in_all(rollup: Rollup) -> Figures:
 
 
 def only(rollup: Rollup, handler: str | None = None, lane: str | None = None) -> Rollup:
-    """The part of the rollup with this handler and this lane. None: any handler, or any lane."""
+    """The part of the rollup that belongs to this handler and this lane. None stands for any handler or any lane."""
     return {
         series: figures
         for series, figures in rollup.items()

@@ -71,7 +71,7 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class StepHead:
-    """A recorded step without its result, which has `size` bytes."""
+    """A recorded step without its result; `size` is the size of the result in bytes."""
 
     place: int
     name: str

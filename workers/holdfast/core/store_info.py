@@ -126,7 +126,8 @@ class PersistenceInfo:
 
 @dataclass(frozen=True, slots=True)
 class ForeignClient:
-    """A foreign client whose last command takes entries from lists; the server does not say from which list."""
+    """A client that is not Holdfast's, and whose last command takes entries from lists. The server does not say from
+    which list."""
 
     name: str
     address: str
@@ -161,8 +162,8 @@ class AclInfo:
 @dataclass(frozen=True, slots=True)
 class LaneHead:
     """One look at the front of a lane. `first` and `second`: two entries near the front; the next look finds them
-    again. `pushed`: the number of foreign entries that came before them in between. `before`: the small foreign entries
-    before them."""
+    again. `pushed`: the number of foreign entries that were pushed before these two since the earlier look. `before`:
+    the small foreign entries that stand before `first`."""
 
     kind: str = "none"
     length: int = 0
@@ -186,9 +187,9 @@ class Tended:
 
 @dataclass(frozen=True, slots=True)
 class LaneInfo:
-    """A lane as it was examined. `kind`: the type of its key, as in Redis' TYPE. `pushed_at_head`: a foreign entry
-    arrived before the front of the lane. `suspects`: entries of Holdfast's own that the audit does not find now.
-    `turned`: the front of the lane is the tail of its list."""
+    """A lane as it was examined. `kind`: the type of its key, as Redis' TYPE names it. `pushed_at_head`: another
+    producer pushed an entry at the front of the lane. `suspects`: entries that Holdfast has written and that are
+    missing in the lane now. `turned`: the front of the lane is the tail of its list."""
 
     name: str
     kind: str

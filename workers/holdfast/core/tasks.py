@@ -124,7 +124,7 @@ class TaskRecord(Generic[V]):
 
 
 class Retried(StrEnum):
-    """The answer to a retry."""
+    """The store's answer to a retry that it has accepted."""
 
     NEW = "new"  # a new task runs the request of the ended one
     AGAIN = "again"  # it was retried before; nothing changed
@@ -132,7 +132,7 @@ class Retried(StrEnum):
 
 
 class TaskObstacle(StrEnum):
-    """The store's answer if it cannot change a task."""
+    """The store's answer if it cannot change a task: the reason."""
 
     UNKNOWN = "unknown"  # there is no such task; tasks that ended long ago are deleted
     DAMAGED = "damaged"  # its record cannot be read
@@ -170,9 +170,9 @@ class TaskIds:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The filter of tasks as a store takes it: states (none: all), lane, handler's name, batch, `owner` (the worker
-    that runs them), `error` (the kind of error of their last failed run); empty: any. Age: accepted at least `older_ms`
-    and at most `newer_ms` ago (None: no limit). `newest_first`: within a state the newest first, else in the order in
-    which workers take them."""
+    that runs the task), `error` (the kind of error of its last failed run). An empty value stands for any. Age:
+    accepted at least `older_ms` and at most `newer_ms` ago (None: no limit). `newest_first`: within a state, the newest
+    task comes first; otherwise the tasks come in the order in which workers take them."""
 
     states: tuple[State, ...] = ()
     lane: str = ""
@@ -187,9 +187,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list; `cursor` continues it, empty at its end. The number of tasks searched for a page is bounded. So
-    a page may hold fewer tasks than asked for, even none, and more pages may follow. `unreadable`: ids of tasks of this
-    page whose records cannot be read. `searched`: the number of tasks searched."""
+    """A page of a list; `cursor` continues the list, empty at its end. The number of tasks searched for a page is
+    bounded. So a page may hold fewer tasks than asked for, even none, and more pages may follow. `unreadable`: ids of
+    tasks of this page whose records cannot be read. `searched`: the number of tasks searched."""
 
     tasks: tuple[TaskRecord, ...]
     cursor: str
@@ -238,15 +238,16 @@ _read_result = msgspec.json.Decoder(Result).decode
 
 
 def as_it_is(value: Any) -> Any:
-    """The value unchanged: hides nothing."""
+    """Return the value unchanged: the default of `shown`, which hides nothing."""
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class TextSearch:
-    """A search for tasks by a text; case does not matter. A task matches if the text is in its id, its handler's name,
-    its reason, or in the arguments, result or error of its latest turn. Each text in them is searched, as the text
-    itself and as JSON spells it. `shown` first removes from a JSON value what the reader may not see."""
+    """A search for tasks by a text; case does not matter. A task matches if its id, its handler's name or its reason
+    contains the text. The arguments, result or error of its latest turn are searched, too: the text is compared with
+    each text in them, as it is and as JSON spells it. `shown` first removes from a JSON value what the reader may not
+    see."""
 
     text: str
     shown: Callable[[Any], Any] = as_it_is

@@ -1,4 +1,4 @@
-"""A task's trail: the lines that the scripts have noted, read back into parts.
+"""A task's trail (its history): the lines that the store's scripts have noted, split into their parts.
 
 A line is `<ms> <event> <detail>`; LAYOUTS says what the detail of each event holds (the scripts' `note` writes it). A
 line that cannot be read keeps its whole detail as the reason, so that nothing is left out of a history.
@@ -45,7 +45,7 @@ LAYOUTS: dict[str, str] = {
 
 
 class Chronicle(StrEnum):
-    """The lines of a schedule's history (store/lua/shared/schedules.lua)."""
+    """The kinds of lines in a schedule's history (store/lua/shared/schedules.lua)."""
 
     SET = "set"
     FIRED = "fired"
@@ -94,8 +94,8 @@ _PATTERNS = {event: re.compile(layout, re.DOTALL) for event, layout in LAYOUTS.i
 
 @dataclass(frozen=True, slots=True)
 class TrailStep:
-    """One line of a trail. `number`: depending on the event, the number of the turn, of the step, or of crashes.
-    `other`: the id of a message or of another task."""
+    """One line of a task's history. `number`: depending on the event, the number of the turn, of the step, or of
+    crashes. `other`: the id of a message or of another task."""
 
     at_ms: int
     event: str
@@ -121,7 +121,7 @@ _BEHIND = frozenset({"delayed", "step", "restored", "message-waits", "cleared"})
 
 
 def is_asleep(state: State, steps: Sequence[TrailStep]) -> bool:
-    """True if the task waits because its handler called `task.sleep`. `steps`: the lines of the task's trail."""
+    """True if the task waits because its handler called `task.sleep`. `steps`: the lines of the task's history."""
     cause = next((step.event for step in reversed(steps) if step.event not in _BEHIND), "")
     return state is State.DELAYED and cause == "sleep"
 

@@ -1,4 +1,5 @@
-"""Notices for webhooks: a task has ended, asks for input, or (for clients of the agent only) works."""
+"""Notices for webhooks: a notice tells a URL that a task has ended or asks for input. Clients of the agent also get
+notices while a task works."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _ERROR = ("type", "message")  # of an error: its traceback names paths of the se
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A notice for a webhook. `name` identifies it, however often it is posted. `tries` includes the try under way.
-    `receiver` and `is_prompt` are set when the notice is taken: host and port of the URL, and whether this receiver
-    usually answers promptly."""
+    `receiver` and `is_prompt` are set when a steward takes the notice from the store to post it: the host and port in
+    the URL, and whether this receiver usually answers promptly."""
 
     name: str
     task_id: str
@@ -35,8 +36,8 @@ class Notice:
 
     @property
     def public_id(self) -> str:
-        """The id by which a receiver recognises a repeated notice. Each `working` notice of a task has another id,
-        because each tells of other progress."""
+        """The id by which a receiver recognises a repeated notice. Every `working` notice of a task has an id of its
+        own, because it tells of new progress."""
         name = self.name.replace("|", ".")
         return f"{name}.{self.at_ms}" if self.state == State.WORKING else name
 
@@ -69,9 +70,9 @@ class WebhookChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many webhook notices may be under way at the same time. `unproven`: to all receivers that are not known to
-    answer promptly. `share`: to one prompt receiver. `unproven_share`: to one other receiver. `busy`: the number under
-    way now, by receiver."""
+    """How many webhook notices may be posted at the same time. A receiver is prompt if it is known to answer promptly,
+    else unproven. `unproven`: limit for all unproven receivers together. `share`: limit for one prompt receiver.
+    `unproven_share`: limit for one unproven receiver. `busy`: how many are posted now, by receiver."""
 
     unproven: int = 1000
     share: int = 1000
@@ -89,7 +90,8 @@ class WaitingNotice:
 
 @dataclass(frozen=True, slots=True)
 class GivenUpNotice:
-    """A notice that was given up at this moment (ms), and why. It can be tried again."""
+    """A notice that no steward posts any more, the moment (ms) at which it was given up, and the reason. An operator
+    can have it tried again."""
 
     notice: Notice
     given_up_ms: int

@@ -46,10 +46,10 @@ class ServedWork:
 @dataclass(frozen=True, slots=True)
 class ServedState:
     """The workers that could run a handler's tasks in a lane. `living`: the number of live workers of the queue.
-    `in_lane`: how many of them serve the lane. `able`: how many of these also have the handler. `servers`: the first of
-    the able workers. `paused`: the reason why no task of the lane starts; None if it is open. `unserved_ms`: for how
-    long no worker has had the handler while tasks wait. `limits`: the strictest limits that workers registered; None if
-    no worker registered any."""
+    `in_lane`: how many of them serve the lane. `able`: how many of the workers of the lane also have the handler.
+    `servers`: the first of the able workers. `paused`: the reason why no task of the lane starts; None if it is open.
+    `unserved_ms`: for how long no worker has had the handler while tasks wait. `limits`: the strictest limits that
+    workers registered; None if no worker registered any."""
 
     lane: str
     name: str
@@ -63,8 +63,9 @@ class ServedState:
 
 
 def strictest(of_lane: Sequence[ServedLimits], of_all: Sequence[ServedLimits]) -> ServedLimits | None:
-    """The strictest limits. Attempts are counted by the workers of the lane. But the steward of any supervisor may end
-    a task or delete it."""
+    """The strictest of the limits that workers have registered. `max_attempts` is taken from the workers of the lane,
+    because they count attempts. The other limits are taken from all workers, because the steward of any supervisor may
+    fail or delete a task."""
     if not of_all:
         return None
     return ServedLimits(
@@ -85,8 +86,8 @@ class WorkerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """The number of suspects that may start now. `alone`: how many of them must run while no other quarantine worker of
-    the host runs."""
+    """The number of suspects that may start now. `alone`: how many of these may run only while no other quarantine
+    worker of the host runs a task."""
 
     startable: int
     alone: int
@@ -121,9 +122,9 @@ class Introduction:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """An entry of a worker's inbox, as the worker read it; the fields are in the order of the values that `admit`
-    takes. `operation`: the verb, or `unreadable` with a reason. `message_id`: empty for an order without a message.
-    `name`: the handler that it calls."""
+    """An entry of a worker's inbox, as the worker read it; the fields are in the order of the values that the script
+    `admit` takes. `operation`: the verb, or `unreadable` with a reason. `message_id`: empty for an order without a
+    message. `name`: the handler that the operation calls."""
 
     digest: str
     operation: str
@@ -134,7 +135,7 @@ class Admission:
 
 
 class LeftInbox(StrEnum):
-    """The store's answer if it made nothing of an entry of the inbox: neither a task nor a message nor an order."""
+    """The store's answer if an entry of the inbox became neither a task nor a message nor an order."""
 
     SET_ASIDE = "set-aside"  # it cannot be carried out; an operator finds it among the unreadable entries
     GONE = "gone"  # it was admitted before
@@ -150,9 +151,9 @@ class WorkerStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """An incarnation as the store has it. `state`: a word of WorkerStage; empty for an unknown worker. `beat_ago_ms`:
-    milliseconds since its last heartbeat. `quiet`: it must claim nothing. The record of a dead worker is kept for a
-    day. It has the cause, the time at which its death was recorded, and the first of the tasks that it held."""
+    """The store's record of an incarnation. `state`: a word of WorkerStage; empty for an unknown worker. `beat_ago_ms`:
+    milliseconds since its last heartbeat. `quiet`: it must claim nothing. The store keeps the record of a dead worker
+    for a day, with the cause and time of its death, and the first of the tasks that it held."""
 
     incarnation: str
     state: str
@@ -179,7 +180,7 @@ class StrayCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A working task whose owner is gone."""
+    """A working task whose worker is gone."""
 
     task_id: str
     owner: str
