@@ -120,8 +120,8 @@ class _Page:
                     self._say("", link, "")
 
     def _links(self, error: BaseException) -> _Chain:
-        """The errors of the chain, the first cause first. The text with an error is the line between it and the next
-        one."""
+        """The errors of the chain, beginning with the original cause. Each comes with the line that the traceback
+        prints between it and the next error ("The above exception was …")."""
         chain: _Chain = []
         link, each = "", cast("BaseException | None", error)
         while each is not None and id(each) not in self._seen and len(chain) < _WALKED:

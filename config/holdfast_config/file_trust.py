@@ -96,7 +96,7 @@ def concerns_caller() -> bool:
 
 def strangers(paths: Iterable[Path], trusted: Collection[Path] = ()) -> Iterator[Stranger]:
     """Yield a Stranger for every place by which a user other than root can change these files or folders. Files below a
-    `trusted` folder, and the folders on the path to it, are not checked."""
+    `trusted` folder are not checked, nor are the folders on the path to such a folder."""
     roots = {each for path in trusted for each in (path.absolute(), Path(os.path.realpath(path)))}
     seen: set[Path] = set()
     for path in dict.fromkeys(paths):

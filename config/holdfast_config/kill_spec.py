@@ -1,9 +1,10 @@
-"""Parses kill points: places in the code at which a process kills itself in fault tests. `HOLDFAST_KILL_AT=pulled:2`.
+"""Parses kill points: places in the code at which a process kills itself in fault tests. Example:
+`HOLDFAST_KILL_AT=pulled:2`.
 
 A kill point is `point[:n[:signal]][@file]`; several are joined by commas. When a process reaches the point for the n-th
 time (default 1), it sends itself the signal (default KILL). If a file is named, the process sends the signal from the
-n-th time on, and only if it has removed this file. So a file ends exactly one process. A test may create the file at
-any time.
+n-th time on, and only if the process has removed this file. So a file ends exactly one process. A test may create the
+file at any time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SPELLED = re.compile(
 
 
 class Point(StrEnum):
-    """The points: those of a worker, the steward, the parent, and the processes that write to PostgreSQL, in this
+    """The kill points: those of a worker, the steward, the parent, and the processes that write to PostgreSQL, in this
     order."""
 
     FORK = "fork"  # a new worker, before it is registered in the store

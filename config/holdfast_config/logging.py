@@ -67,8 +67,8 @@ class _Window:
 
 @dataclass(slots=True)
 class RepeatLimit:
-    """Limits how often an event is logged. `next_end`: the end of the earliest window with withheld lines; None if no
-    lines are withheld."""
+    """Limits how often an event is logged within a window of time. `next_end`: the end of the earliest window in which
+    lines were withheld; None if no lines are withheld."""
 
     next_end: float | None = None
     _windows: dict[LineKind, _Window] = field(default_factory=dict[LineKind, _Window])

@@ -15,7 +15,7 @@ _MASKED = frozenset({"redis_url", "redis_host", "otlp_endpoint"})
 @dataclass(frozen=True, slots=True)
 class ValueWithOrigin:
     """A value with its origin. `key`: the key as the user wrote it, with the file, if any. `named`: True if a user has
-    set the value; False for a default that depends on the machine. `is_of_project`: true for a default that also
+    set the value; False for a default that depends on the machine. `is_of_project`: True for a default that also
     depends on the project."""
 
     key: str

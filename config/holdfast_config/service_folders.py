@@ -33,8 +33,8 @@ _OTHERS = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project, by the real path of its folder. `device` and `inode` identify the folder even after a rename; 0 if
-    unknown."""
+    """A project: the folder that a command works for, by its real path. `device` and `inode` identify the folder even
+    after a rename; 0 if unknown."""
 
     path: Path
     device: int = 0
@@ -90,8 +90,8 @@ def noted(folder: Path) -> Project | None:
 
 
 def project_folder(settings_file: Path | None, app_dir: Path, folder: Path) -> Path:
-    """The folder of the project for a command. `settings_file`: the file that the command reads, if any. `app_dir`: the
-    folder from which it imports. `folder`: its working folder."""
+    """The folder that a command takes as its project. `settings_file`: the file that the command reads, if any.
+    `app_dir`: the folder from which the command imports. `folder`: the command's working folder."""
     if settings_file is not None and settings_file.is_file():
         return settings_file.parent
     return app_dir if os.path.isfile(app_dir / AGENT) else folder  # noqa: PTH113 - one that may not be searched is none
@@ -255,7 +255,7 @@ def pool_services(run: Path = SERVICES) -> list[RunningPool]:
 
 
 def in_brackets(but: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """The running pools in brackets, as the end of a message. The pool of the runtime folder `but` is left out. Empty
+    """The running pools in brackets, as the end of a message. `but`: the pool of this runtime folder is left out. Empty
     if there are no others."""
     found = [str(pool) for pool in (*of_user(environ), *pool_services()) if pool.runtime_dir != but]
     return f" (there is {', and '.join(found)})" if found else ""

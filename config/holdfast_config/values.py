@@ -189,7 +189,7 @@ def listen(value: object) -> str:
 
 
 def place(value: object) -> Path:
-    """Parse a path; `~` stands for the home folder."""
+    """Parse the path of a file or folder; `~` stands for the home folder."""
     return service_folders.expanded(text(str(value) if isinstance(value, Path) else value))
 
 
@@ -212,8 +212,8 @@ def _is_address(address: str) -> bool:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    """The items of a list, or the parts of a text between commas. For any other value, one empty text, which no parser
-    accepts."""
+    """The items of a list, or the parts of a text between commas. For any other value, one empty text; every parser
+    refuses an empty text."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     return (

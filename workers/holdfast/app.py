@@ -45,14 +45,15 @@ PAGE = 100
 
 @dataclass(slots=True)
 class UnservedTasks:
-    """The check for tasks that would be lost with a store in memory, because no `working` block served them. `counts`:
-    True if the store is in memory and nobody else can reach it; otherwise nothing is checked."""
+    """Checks that no task is lost at the end of a store in memory, because no `working` block ran it. `counts`: True if
+    the store is in memory and nobody else can reach it; otherwise nothing is checked."""
 
     counts: bool = False
     _served: set[str] = field(default_factory=set[str])
 
     async def note_served(self, store: Store) -> None:
-        """Note all tasks that wait at the end of a `working` block: the block could have run them."""
+        """Note all tasks that still wait at the end of a `working` block. The block could have run them, so they count
+        as served."""
         if self.counts:
             self._served |= await _waiting(store)
 
@@ -124,8 +125,8 @@ def create_broker(
 
 class Broker:
     """Access to one store, open while its `async with` block runs. `manager` submits and reads tasks; `store` is the
-    store below it. `in_memory`: True if the store is in memory. Before the block it is also True if the settings do not
-    say which store to use."""
+    store that `manager` uses. `in_memory`: True if the store is in memory. Before the block it is also True if the
+    settings do not say which store to use."""
 
     manager: TaskManager
     store: Store
@@ -207,7 +208,7 @@ class Broker:
             yield
 
     async def _fire(self) -> None:
-        """Make the due fires of schedules; never returns. A store in memory has no steward that would make them."""
+        """Create the tasks of due schedules; never returns. A store in memory has no steward that would create them."""
         from holdfast.client.schedule_fire import ScheduleFirer
 
         firing = ScheduleFirer(self.store, self._settings.queue_name, self._settings.max_message_bytes)

@@ -226,7 +226,7 @@ def _running(loop: ProcessLoop[asynchronous.TaskManager]) -> Served:
 
 
 def _check_stores(settings: object, database: object) -> None:
-    """Check the types at run time, because callers need no type checker. Raises InvalidTaskError."""
+    """Check the types at run time, because callers may not use a type checker. Raises InvalidTaskError."""
     if not isinstance(settings, RedisSettings):
         raise InvalidTaskError(f"settings {shown(settings)}: RedisSettings are expected, such as load().redis")
     if database is not None and not isinstance(database, PostgresSettings):

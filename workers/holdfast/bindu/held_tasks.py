@@ -92,7 +92,7 @@ class HeldTasks:
         self._held[held.task_id] = held
 
     def of(self, task_id: str) -> HeldTask | None:
-        """The held task with this id; None if it is not held or was stopped."""
+        """The held task with this id; None if no worker here holds the task, or if the task was stopped."""
         held = self._held.get(task_id)
         return held if held and not held.stopped else None
 

@@ -193,7 +193,7 @@ class TaskLookup(LazyStore):
         return [task for task_id in ids if (task := await self._load(task_id)) is not None]
 
     async def _noted(self) -> AsyncIterator[tuple[str, str]]:
-        """Yield the ids and states of tasks that this storage has noted and no scheduler has submitted yet."""
+        """Yield the ids and states of tasks that this storage keeps and that no scheduler has submitted yet."""
         offset = 0
         while offset >= 0:
             page, offset = await self._call(self._store.noted, 100, offset)
@@ -247,8 +247,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         return task
 
     async def submit_task(self, context_id: UUID, message: Document, caller_did: str | None = None) -> Document:
-        """Note a task, or one more message for a task. The task runs when the scheduler gets it, too. Raises
-        OwnershipError, or ValueError for a task that has ended."""
+        """Keep the first message of a task, or one more message for it. The task runs only after the scheduler gets it,
+        too. Raises OwnershipError, or ValueError for a task that has ended."""
         context = checked("context_id", context_id)
         task_id = checked("task_id", document("Message", message).get("task_id"))
         message.update(message_of(message, task_id, context))
@@ -298,8 +298,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         return task
 
     async def _found(self, task_id: str, state: str) -> tuple[TaskRecord | None, NotedWrite]:
-        """The record of a submitted task. For a task that is only noted: write this state, and return None with the
-        answer of the write. Raises KeyError for an unknown task."""
+        """The record of a submitted task. If the task is only kept here and was not submitted, this writes the state,
+        and returns None with the answer of the write. Raises KeyError for an unknown task."""
         record = await self._record(task_id)
         if record is not None:
             return record, NotedWrite.UNNOTED
@@ -324,8 +324,8 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         return noted
 
     async def _taken(self, record: TaskRecord, state: str) -> bool:
-        """Write the state of a task that no worker of this process holds. True if the task has the state afterwards.
-        Only a cancel or a pause changes the task."""
+        """Write the state of a task that no worker of this process holds. Returns True if the task has the state
+        afterwards. Only a cancel or a pause changes the task."""
         match state:
             case "canceled":
                 taken = await self._call(self._store.cancel, record.task_id, CANCELED) == State.CANCELED
@@ -350,9 +350,9 @@ class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[
         await self._call(self._store.add, task_id, added=tuple(map(encoded, added)))
 
     async def update_task_state_if(self, task_id: UUID, from_state: str, to_state: str) -> bool:
-        """Write `to_state` if the task is in `from_state`; True if it was written. For a task that the scheduler has,
-        only a cancel is written, because only the worker that runs the task writes other states. A task that the
-        scheduler does not have yet takes any state."""
+        """Write `to_state` if the task is in `from_state`; returns True if it was written. If the scheduler has the
+        task, only a cancel is written, because only the worker that runs the task writes other states. If the scheduler
+        does not have the task yet, any state is written."""
         key, states = checked("task_id", task_id), kept(from_state)
         noted = await self._note_state(key, to_state, from_state)
         if noted is not NotedWrite.UNNOTED:

@@ -240,7 +240,7 @@ def view(record: TaskRecord, about: About) -> dict[str, Any]:
 
 
 def noted_view(task_id: str, about: About) -> dict[str, Any]:
-    """A task that the storage has noted but no scheduler has submitted, in the framework's form."""
+    """A task that the storage keeps and that no scheduler has submitted yet, in the framework's form."""
     maker = _Maker(task_id, about.context_id)
     history = [maker.message(decoded(about.message or b"{}"), "noted")]
     return maker.task(about.state or "submitted", about.changed_ms or about.at_ms, history, [], about)

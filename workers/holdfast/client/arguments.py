@@ -84,14 +84,15 @@ def check_ids(values: object) -> list[str]:
 
 
 def check_list(what: str, values: object, of_what: str) -> list[object]:
-    """The items of any iterable but a text, bytes or a TaskSpec. `of_what` names the expected items in the error."""
+    """Check that `values` is an iterable, and no text, bytes or TaskSpec; returns its items. `of_what` names the
+    expected items in the error."""
     if isinstance(values, str | bytes | msgspec.Struct) or not isinstance(values, Iterable):
         raise InvalidTaskError(f"{what} {shown(values)}: a list of {of_what} is expected")
     return list(cast("Iterable[object]", values))
 
 
 def check_batch(values: object) -> list[Submission]:
-    """A list of the Submissions that `prepare` returns."""
+    """Check that each of the values is a Submission, made by `prepare`; returns them as a list."""
     batch = check_list("batch", values, "values that `prepare` returned")
     for value in batch:
         if not isinstance(value, Submission):
@@ -107,7 +108,7 @@ def check_name(value: object) -> str:
 
 
 def check_text(value: object) -> str:
-    """A text to search for."""
+    """Check a text to search for; returns it."""
     if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_TEXT:
         raise InvalidTaskError(f"text {shown(value)}: 1 to {LONGEST_TEXT} characters to search for are expected")
     check_json("text", value)
@@ -115,14 +116,14 @@ def check_text(value: object) -> str:
 
 
 def check_owner(value: object) -> str:
-    """The id of a worker's incarnation."""
+    """Check the id of a worker's incarnation; returns it."""
     if not isinstance(value, str) or not _OWNER.fullmatch(value):
         raise InvalidTaskError(f"owner {shown(value)}: the incarnation of a worker is expected")
     return value
 
 
 def check_error_kind(value: object) -> str:
-    """The id of a kind of errors."""
+    """Check the id of a kind of errors; returns it."""
     if not isinstance(value, str) or not _ERROR_KIND.fullmatch(value):
         raise InvalidTaskError(
             f"error {shown(value)}: the id of a kind of errors is expected, 12 hex digits; `supervisor tasks errors` "
@@ -132,7 +133,7 @@ def check_error_kind(value: object) -> str:
 
 
 def check_reason(value: object) -> str:
-    """A reason on one line, shortened to the length that the trail of a task keeps."""
+    """Check a reason; returns it on one line, shortened to the length that a task's history keeps."""
     if not isinstance(value, str):
         raise InvalidTaskError(f"reason {shown(value)}: text expected")
     check_json("reason", value)
@@ -148,14 +149,14 @@ def check_cursor(value: object) -> str:
 
 
 def check_position(value: object) -> int:
-    """The position of a part that a task emitted; 0 for none."""
+    """Check the position of a part that a task emitted (0 for none); returns it."""
     if type(value) is not int or not 0 <= value < 1 << 53:
         raise InvalidTaskError(f"after {shown(value)}: the position of the last part that was read, or 0, is expected")
     return value
 
 
 def check_moment(what: str, value: object) -> int:
-    """A moment in Unix milliseconds."""
+    """Check a moment in Unix milliseconds; returns it."""
     if type(value) is not int or not 0 <= value <= LAST_SECOND * 1000:
         raise InvalidTaskError(f"{what} {shown(value)}: Unix milliseconds, 1970 to 9999, are allowed")
     return value
@@ -166,7 +167,8 @@ def check_states(states: Sequence[object]) -> tuple[State, ...]:
 
 
 def check_words(what: str, words: Sequence[object], allowed: Iterable[W]) -> tuple[W, ...]:
-    """The members of an enumeration that these words name."""
+    """Check these words; returns the members of the enumeration that they name. `allowed`: the members that may be
+    named."""
     known: dict[object, W] = {str(each): each for each in allowed}
     for word in words:
         if not isinstance(word, str) or word not in known:
@@ -204,7 +206,7 @@ def check_seconds(what: str, value: object, *, positive: bool = False) -> None:
 
 
 def check_duration(what: str, value: object) -> float:
-    """The seconds of a duration."""
+    """Check a duration; returns it in seconds."""
     try:
         return durations.seconds(value)
     except ValueError:
@@ -282,7 +284,8 @@ _NONE = (None,) * 8
 
 
 def checked_options(spec: TaskSpec) -> SubmitOptions | None:
-    """The options of `spec`; None if it has none, the usual case. Raises InvalidTaskError."""
+    """Check the options of `spec`; returns them for the store, or None if there are none, which is the usual case.
+    Raises InvalidTaskError."""
     if _OPTIONS(spec) == _NONE:
         return None
     _check_options(spec)

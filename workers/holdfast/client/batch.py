@@ -57,8 +57,8 @@ class Batch:
         raise TimeoutError(f"batch {self.id} has not ended within {timeout:g} s")
 
     async def _ended(self) -> BatchRecord:
-        """Wait for the end. The subscription begins before the first read of the record, so no end is missed between
-        the two."""
+        """Wait for the end of the batch. The subscription begins before the first read of the record, so an end between
+        the two is not missed."""
         while True:
             try:
                 async with subscription(self._store.settled([f"batch|{self.id}"])) as notices:
@@ -125,7 +125,8 @@ def drafts_of_batch(queue: str, batch_id: str, tasks: Sequence[Draft], then: Dra
 
 
 def _named(one: Draft, task_id: str) -> Draft:
-    """The draft with this task id, unless the producer has given an id or a key. Refuses the option `unique`."""
+    """The draft with this task id. If the producer has given an id or a key, the draft keeps it. Refuses the option
+    `unique`."""
     if one.spec.unique is not None:
         text = "not allowed for a task of a batch, because the batch counts on each of its tasks; use key or task_id"
         raise InvalidTaskError(f"unique {shown(one.spec.unique)}: {text}")
@@ -183,8 +184,8 @@ class FlowTasks:
     """The tasks of a flow, parents before children."""
 
     def __init__(self, nodes: Sequence[Node], ends: Sequence[int] = (0,), *, is_single: bool = True) -> None:
-        """`ends`: the indexes of the flow's last tasks. `is_single`: the flow has one last task, and awaiting it
-        returns one handle instead of a list. Raises InvalidTaskError."""
+        """Make the tasks of a flow. `ends`: the indexes of the flow's last tasks. `is_single`: the flow has one last
+        task, and awaiting the flow returns one handle instead of a list. Raises InvalidTaskError."""
         self.nodes, self.ends, self.is_single = tuple(nodes), tuple(ends), is_single
         for parent in {place for node in nodes for place in node.parents}:
             _check_has_an_id(nodes[parent].spec)

@@ -1,5 +1,5 @@
-"""Bulk changes: makes one from a checked filter, and carries it out in steps. A step finds some tasks and changes
-them."""
+"""Bulk changes: changes of all tasks that match a filter. This module makes a change from a checked filter, and carries
+it out in steps; a step finds some tasks and changes them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CHANGED_AT_ONCE = 50  # tasks that one step changes
 
 
 class _Came(Enum):
-    """The result of a bulk change for one task."""
+    """What a bulk change did to one task."""
 
     CHANGED = auto()
     REFUSED = auto()
@@ -97,8 +97,8 @@ class BulkSteps:
         return await self._call(self._store.search, wanted, TextSearch(text, self._shown), limit, cursor)
 
     async def _carry_out(self, change: BulkChange, tasks: Sequence[TaskRecord]) -> list[_Came]:
-        """Change these tasks; returns one result for each task, in the order of the tasks. After a removal the order is
-        not fixed."""
+        """Change these tasks; returns one result for each task. The results are in the order of the tasks, except after
+        a removal."""
         match change.verb:
             case BulkVerb.REMOVE:
                 return await self._remove([task.task_id for task in tasks])
@@ -127,8 +127,8 @@ class BulkSteps:
 
 
 def _obstacle(word: State | TaskObstacle) -> _Came:
-    """MOVED for a task that is gone or has another state by now, so that the filter no longer finds it; else
-    REFUSED."""
+    """The result for a task that could not be changed. MOVED: the task is gone or has another state by now, so the
+    filter no longer finds it. REFUSED: any other obstacle."""
     return _Came.MOVED if word is TaskObstacle.UNKNOWN or isinstance(word, State) else _Came.REFUSED
 
 
@@ -140,8 +140,8 @@ COUNTED_AT_ONCE = 99  # tasks of one step
 
 @dataclass(frozen=True, slots=True)
 class CountedTasks:
-    """A count of tasks so far: `searched` tasks were read, of about `of` in all, and `found` of them match. `cursor`
-    continues the count; an empty cursor means that the count is complete."""
+    """An unfinished count of tasks: `searched` tasks of about `of` in all were read, and `found` of these match.
+    `cursor` continues the count; an empty cursor means that the count is complete."""
 
     found: int
     searched: int

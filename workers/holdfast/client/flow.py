@@ -67,7 +67,7 @@ class BoundTask(Flow["TaskHandle[R_co]", "SyncTaskHandle[R_co]", R_co, N_contra]
     """A task with its arguments; it is also a flow of one task."""
 
     def __init__(self, spec: TaskSpec, read: Read | None = None) -> None:
-        """`read` converts the task's result from JSON to the return type of the handler."""
+        """Make a task from its spec. `read` converts the task's result from JSON to the return type of the handler."""
         super().__init__([Node(spec, read)])
 
 

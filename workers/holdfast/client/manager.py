@@ -37,7 +37,7 @@ LARGEST = 536_870_912  # bytes: the size limit of a value in Redis
 
 
 def check_parts(retries: object, handlers: object, max_message_bytes: object = LARGEST) -> None:
-    """Check a manager's arguments at run time, because callers need no type checker. Raises InvalidTaskError."""
+    """Check a manager's arguments at run time, because callers may not use a type checker. Raises InvalidTaskError."""
     if retries is not None and not isinstance(retries, SubmitRetries):
         raise InvalidTaskError(f"retries {shown(retries)}: a SubmitRetries is expected")
     if handlers is not None and not callable(getattr(handlers, "fitted", None)):

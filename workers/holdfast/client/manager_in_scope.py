@@ -1,10 +1,11 @@
-"""Finds the manager for code that names no manager: the one of the broker around the code, else one made from the
+"""Finds the manager for code that names no manager: the manager of the broker around the code, else one made from the
 settings.
 
-A broker serves the code within its block and the asyncio tasks begun there. While it is the only open broker of its
-event loop, it serves all other code of the loop, too. Without a broker the settings name the store, like in
+A broker serves the code within its block, and the asyncio tasks begun there. While it is the only open broker of its
+event loop, it serves all other code of the loop, too. Without a broker, the settings name the store, like in
 `create_broker()`. The first call in an event loop opens this store, and the end of the loop closes it. An import opens
-no store, and a fork keeps none. In a test, code in every thread and event loop gets the test's manager.
+no store, and a forked process does not use its parent's. In a test, code in every thread and event loop gets the test's
+manager.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ async def outcomes(
 
 
 async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None:
-    """The next notice; None if none comes within `seconds`. After None, `notices` cannot be used any more."""
+    """The next notice; None if none comes within `seconds`. After this has returned None, `notices` cannot be used any
+    more."""
     with anyio.move_on_after(seconds):
         return await anext(notices, None)
     return None

@@ -36,7 +36,7 @@ RETRY_DELAY = 0.5  # seconds between two tries while the store is away
 
 
 class MissedEvents(NamedTuple):
-    """Stands for the events between two positions that were deleted before they were read."""
+    """Stands for events that the store deleted before they were read. The events were between two positions."""
 
     after: str
     before: str

@@ -36,24 +36,26 @@ _NUMBER = re.compile(r"\d{1,15}(\.\d{1,6})?", re.ASCII)
 
 
 class ScheduleSpec(ScheduleOptions, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The spec of a schedule: when it fires, and the task that each fire submits. The moments come from one of `cron`,
-    `every`, `rrule`, `at` and `schedule`. The task comes from `text`, `data`, or `name` with `kwargs`.
+    """The spec of a schedule: when it fires (submits a task), and the task that it submits each time. The moments come
+    from one of `cron`, `every`, `rrule`, `at` and `schedule`. The task comes from `text`, `data`, or `name` with
+    `kwargs`.
 
     `every` is a number of seconds, `5m`, `1h30m` or `PT5M`, counted from `anchor`, else from the moment the schedule
     was set. `at` is a moment: Unix seconds or ISO 8601. `schedule` is NOW, AT:<time>, CONTINUE, STOP or a recurrence
     rule. Times without a zone are local times of `timezone`. Other durations are seconds, or texts like those of
     `every`. A number may be written as a text, too.
 
-    The schedule fires from `start` to `end`, `limit` times at most. A fire is put off by a random time below `jitter`.
-    If the task of the previous fire has not ended, `overlap` decides about the next fire: forbid (the fire is skipped),
-    allow, queue-one (its task runs after the previous one) or replace (the previous task is canceled). `misfire` says
-    which missed fires are made: the latest, none (skip) or the oldest N (all:N). A fire that is late by more than
-    `start_deadline` is not made. After a failed task the schedule goes on; with `on_failure` stop it ends. `owner`: the
-    application or file that may remove the schedule when it no longer names it.
+    The schedule fires from `start` to `end`, `limit` times at most. Each time, the task is submitted after a random
+    delay below `jitter`. If the previous task has not ended, `overlap` decides about the next one: forbid (no task is
+    submitted), allow, queue-one (the next task runs after the previous one) or replace (the previous task is canceled).
+    `misfire` says which tasks are still submitted if their time was missed: the latest, none (skip) or the oldest N
+    (all:N). A task that is late by more than `start_deadline` is not submitted. After a failed task the schedule goes
+    on; with `on_failure` stop it ends. `owner`: the application or file that may remove the schedule when it no longer
+    names it.
 
     `backoff` is the pause before a failed task is tried again the first time; it doubles with each attempt. With
     CONTINUE, `backoff` is the pause between two runs. `expires`, `unique`, `unique_for`, `concurrency_key` and
-    `webhook` mean the same as in TaskSpec. A fire is skipped if another task holds its `unique` key.
+    `webhook` mean the same as in TaskSpec. No task is submitted while another task holds the `unique` key.
     """
 
     cron: str | None = None
@@ -109,15 +111,15 @@ _WAYS = ("cron", "every", "rrule", "at", "schedule")
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """A definition, and the moment of its first fire in Unix milliseconds; None if it never fires (STOP)."""
+    """A definition, and the moment of the schedule's first run in Unix milliseconds; None if it never runs (STOP)."""
 
     definition: Definition
     expected: int | None
 
 
 def define(schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None) -> ScheduleChange:
-    """The definition to store for `spec`. Fires up to `after` (without it: up to `now`) count as made. Both are Unix
-    milliseconds. Raises InvalidScheduleError."""
+    """The definition to store for `spec`. Planned moments up to `after` (without it: up to `now`) get no task. Both are
+    Unix milliseconds. Raises InvalidScheduleError."""
     check_schedule_id(schedule_id)
     spec = _checked(spec)
     _check_task(spec)
@@ -151,8 +153,8 @@ def spelled(spec: ScheduleSpec) -> str:
 
 
 def first_expected(definition: Definition, after: int) -> int | None:
-    """The moment of the first fire after `after`, in Unix milliseconds; None if there is none. A schedule with a single
-    moment in the past still fires, late."""
+    """The first planned moment after `after`, in Unix milliseconds; None if there is none. A schedule whose only moment
+    has passed still runs once, late."""
     schedule = definition.schedule()
     match schedule.cadence:
         case At(moment) | Continue(moment):
@@ -236,7 +238,7 @@ def _check_task(spec: ScheduleSpec) -> None:
 
 
 def task_of(spec: ScheduleSpec) -> TaskSpec:
-    """The spec of the task that each fire submits, without the task's id."""
+    """The spec of the task that the schedule submits at each run, without the task's id."""
     task: dict[str, Any] = {name: getattr(spec, name) for name in _OF_TASK}
     for name in ("timeout", "expires", "unique_for"):
         task[name] = _seconds(name, task[name])

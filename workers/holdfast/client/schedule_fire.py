@@ -1,6 +1,5 @@
-"""Fires schedules in rounds. A round reads due schedules page by page and sends the store an order for each, until no
-schedule is due. Any number of stewards may do this at the same time.
-"""
+"""Creates the tasks of due schedules, in rounds. A round reads due schedules page by page and sends the store an order
+for each, until no schedule is due. Any number of stewards may do this at the same time."""
 
 from __future__ import annotations
 
@@ -50,8 +49,8 @@ Decide = Callable[[ScheduleRecord, int], FireOrder | None]
 
 @dataclass(slots=True)
 class Lookahead:
-    """Prepares orders in advance. `clock` counts seconds. `_ready`: prepared orders, the earliest first. `_seen`: the
-    schedules that are due until this moment have been read."""
+    """Prepares orders for schedules that will be due soon. `clock` counts seconds. `_ready`: prepared orders, the
+    earliest first. `_seen`: the moment up to which due schedules have been read."""
 
     store: Store
     decide: Decide
@@ -80,8 +79,8 @@ class Lookahead:
         return found
 
     async def look(self, now: int, wait: int) -> float:
-        """Prepare fires if there is time. Returns the seconds to rest until the next fire, which is due in `wait`
-        ms."""
+        """Prepare orders if there is time. Returns the seconds to rest until the next schedule is due, which is in
+        `wait` ms."""
         if wait > AHEAD:
             return (wait - AHEAD) / 1000
         if self._seen < now + AHEAD // 2:
@@ -89,8 +88,8 @@ class Lookahead:
         return max(0.0, (now + wait - self._now()) / 1000)
 
     async def _prepare(self, after: int, until: int, first: int) -> None:
-        """Prepare the fires between `after` and `until`. Stop when the first of them is due, so that the first fire is
-        not late because of the others."""
+        """Prepare the orders that are due between `after` and `until`. Stop as soon as the first schedule is due, so
+        that its task is not late because of the others."""
         self._seen = until
         for offset in range(0, MOST, PAGE):
             page = await self.store.schedules_soon(after, until, offset, PAGE)
@@ -126,9 +125,9 @@ _spec = msgspec.json.Decoder(ScheduleSpec).decode
 
 
 class ScheduleFirer:
-    """Makes the fires of schedules. `queue`: the lane of tasks whose schedule names no lane. `clock` counts seconds.
-    `scope`: the halts during which no fires are made. `spans` makes a span for each fire. `halted`: the last round
-    found a halt of this scope."""
+    """Creates the tasks of schedules. `queue`: the lane of tasks whose schedule names no lane. `clock` counts seconds.
+    `scope`: the halts during which no tasks are created. `spans` makes a span for each created task. `halted`: the last
+    round found a halt of this scope."""
 
     def __init__(
         self,
@@ -148,7 +147,8 @@ class ScheduleFirer:
         self._lookahead = Lookahead(store, self.order, clock)
 
     async def round(self) -> float | None:
-        """Make the due fires. Returns the seconds until the next round; None if no further fire is known."""
+        """Create the tasks of all due schedules. Returns the seconds until the next round; None if no schedule has a
+        further run."""
         await self._carried_out(self._lookahead.due())
         while True:
             due = await self._store.due_schedules(PAGE, self._scope)
@@ -163,8 +163,8 @@ class ScheduleFirer:
                 return REST  # the index names due schedules, but their records do not: rest, to avoid a busy loop
 
     async def _catch_up(self, due: Due) -> bool:
-        """Make the due fires in parts, so that other duties get their turn in between. Returns True if it made fires or
-        resumed schedules."""
+        """Create the tasks of due schedules in parts, so that other duties get their turn in between. Returns True if
+        it created tasks or resumed schedules."""
         anything, orders = False, list[FireOrder]()
         for record in due.records:
             orders += await self._ordered(record, due.now)
@@ -182,8 +182,8 @@ class ScheduleFirer:
                 _log.error("a schedule cannot be read; it is set aside", schedule=one.schedule_id, reason=one.why)
 
     async def go_on(self, schedule_ids: Sequence[str]) -> list[str]:
-        """Make the next fires of these CONTINUE schedules, whose tasks have ended. Returns the ids to try again: those
-        due within 2 ms, and those whose order the store refused because their record had changed."""
+        """Create the next tasks of these CONTINUE schedules, whose last tasks have ended. Returns the ids to try again:
+        those due within 2 ms, and those whose order the store refused because their record had changed."""
         records = [record for one in schedule_ids if (record := await self._store.schedule(one))]
         now = await self._store.clock_ms()
         orders, early = list[FireOrder](), list[str]()
@@ -236,7 +236,7 @@ class ScheduleFirer:
         return [] if order is None else [order]
 
     def order(self, record: ScheduleRecord, now: int) -> FireOrder | None:
-        """The order for a schedule at `now`; None if no fire is due."""
+        """The order for a schedule at `now`; None if the schedule is not due."""
         return schedule_records.order_fire(record, now, self.make)
 
     def check(self, definition: Definition) -> None:
@@ -247,7 +247,7 @@ class ScheduleFirer:
             raise InvalidScheduleError(str(error)) from None
 
     def make(self, record: ScheduleRecord, task_id: str) -> Submission:
-        """The submission for one fire of a schedule."""
+        """The submission of the task for one run of a schedule."""
         return self._task(record.definition, task_id)
 
     def _task(self, definition: Definition, task_id: str) -> Submission:
@@ -272,7 +272,7 @@ class ScheduleFirer:
 
 
 def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
-    """Yield the orders in parts. A part has at most MOST_FIRES fires, and goes to the store in one call."""
+    """Yield the orders in parts. A part creates at most MOST_FIRES tasks, and goes to the store in one call."""
     part, fires = list[FireOrder](), 0
     for one in orders:
         if part and fires + len(one.fires) > MOST_FIRES:
@@ -285,8 +285,8 @@ def _parts(orders: Sequence[FireOrder]) -> Iterator[list[FireOrder]]:
 
 
 async def resume(store: Store, record: ScheduleRecord, now: int) -> ScheduleAnswer:
-    """Resume a paused schedule with its first fire after `now` (Unix milliseconds). Fires missed during the pause are
-    not made."""
+    """Resume a paused schedule; its next run is the first one after `now` (Unix milliseconds). Runs missed during the
+    pause are skipped."""
     expected = record.expected
     if expected is not None and expected <= now:
         expected = expected_after(record.schedule, now)

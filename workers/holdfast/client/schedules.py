@@ -62,16 +62,15 @@ class Schedules:
 
     @keywords_after_one(ScheduleSpec)
     async def upsert(self, schedule_id: str, /, **spec: Any) -> datetime | None:
-        """Set this schedule, with the arguments of ScheduleSpec. Returns the moment of its next fire; None if there is
+        """Set this schedule, with the arguments of ScheduleSpec. Returns the moment of its next run; None if there is
         none. The same spec set again changes nothing: a paused schedule stays paused, and an ended one stays ended.
-        Raises InvalidScheduleError.
-        """
+        Raises InvalidScheduleError."""
         expected = (await self.put(schedule_id, read_spec(spec))).expected
         return None if expected is None else local(expected, "UTC").astimezone(UTC)
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
         """Set a schedule from a spec, like `upsert`. `again`: an ended schedule begins anew. `after` (Unix
-        milliseconds): fires that are due up to this moment count as made."""
+        milliseconds): planned runs up to this moment are skipped."""
         if after is not None:
             check_moment("after", after)
         now = await self._now()
@@ -102,7 +101,8 @@ class Schedules:
             await self._put(defined)
 
     async def begin(self, schedule_id: str) -> None:
-        """Make the due fires of this schedule now, without waiting for a steward. Raises UnknownScheduleError."""
+        """Create the tasks of this schedule that are due now, without waiting for a steward. Raises
+        UnknownScheduleError."""
         record = await self.get(schedule_id)
         order = self._firing.order(record, await self._now())
         if order is not None:
@@ -134,7 +134,7 @@ class Schedules:
     async def _defined_or_same(
         self, schedule_id: str, spec: ScheduleSpec, now: int, after: int | None = None
     ) -> ScheduleChange | ScheduleRecord:
-        """The definition for a spec. If the spec has no future fires but is stored for this schedule already, returns
+        """The definition for a spec. If the spec has no future runs but is already stored for this schedule, returns
         the stored record instead of raising InvalidScheduleError."""
         try:
             return self._define(schedule_id, spec, now, after)
@@ -163,7 +163,7 @@ class Schedules:
         return record
 
     async def list(self, limit: int = 100, cursor: str = "") -> SchedulePage:
-        """A page of schedules, ordered by their next fire. Schedules without a next fire come last."""
+        """A page of schedules, ordered by their next run. Schedules without a next run come last."""
         return await self._call(self._store.schedules, check_limit(limit), _place(cursor))
 
     async def owned(self, owner: str) -> frozenset[str]:
@@ -188,7 +188,7 @@ class Schedules:
     async def pause(
         self, schedule_id: str, reason: str = "paused by a producer", until: datetime | None = None
     ) -> None:
-        """Pause a schedule: it makes no fires until it is resumed, or until the date `until`. Raises
+        """Pause a schedule: it creates no tasks until it is resumed, or until the date `until`. Raises
         UnknownScheduleError."""
         moment, why = _moment(until), check_reason(reason) or "paused"
         if until is not None and moment is not None and moment <= await self._now():
@@ -197,7 +197,8 @@ class Schedules:
         _known(schedule_id, word)
 
     async def resume(self, schedule_id: str) -> None:
-        """Resume a paused schedule with its next fire after now. Fires missed during the pause are not made."""
+        """Resume a paused schedule; its next run is the first one after now. Runs missed during the pause are
+        skipped."""
         record = await self.get(schedule_id)
         _known(schedule_id, await self._call(resume, self._store, record, await self._call(self._store.clock_ms)))
 
@@ -206,8 +207,8 @@ class Schedules:
         _known(schedule_id, await self._call(self._store.remove_schedule, check_schedule_id(schedule_id)))
 
     async def run(self, schedule_id: str) -> str:
-        """Make one extra fire now, even if the schedule is paused; returns the task's id. Raises ScheduleBusyError if
-        the previous task has not ended and `overlap` forbids a second one."""
+        """Create one extra task of the schedule now, even if the schedule is paused; returns the task's id. Raises
+        ScheduleBusyError if the previous task has not ended and `overlap` forbids a second one."""
         record = await self.get(schedule_id)
         order = schedule_records.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
         (word,) = await self._call(self._store.fire, [order])
@@ -222,11 +223,11 @@ class Schedules:
         return task_id
 
     async def history(self, schedule_id: str, limit: int = 20) -> tuple[Occurrence, ...]:
-        """The latest fires of a schedule with their outcomes, newest first."""
+        """The latest runs of a schedule with their outcomes, newest first."""
         return await self._call(self._store.schedule_history, check_schedule_id(schedule_id), check_limit(limit))
 
     async def preview(self, schedule_id: str, count: int, after: int | None = None) -> tuple[int, ...]:
-        """The moments of the next fires, in Unix milliseconds; `count` is at most 1000. `after`: the fires after this
+        """The moments of the next runs, in Unix milliseconds; `count` is at most 1000. `after`: only runs after this
         moment (Unix milliseconds). A pause of the schedule is not considered."""
         if type(count) is not int or not 0 <= count <= MOST_SHOWN:
             raise InvalidScheduleError(f"count {shown(count)}: a whole number from 0 to {MOST_SHOWN} is allowed")
@@ -243,7 +244,7 @@ def _check_mapping(specs: object) -> None:
 
 
 def _name(schedule_id: object) -> str:
-    """A schedule's id as an error text shows it."""
+    """The text by which error messages name a schedule."""
     return schedule_id if isinstance(schedule_id, str) and schedule_id.isprintable() else shown(schedule_id)
 
 

@@ -32,7 +32,7 @@ ABSENT = (FileNotFoundError, NotADirectoryError, ConnectionRefusedError)
 
 
 class SupervisorStore(msgspec.Struct, frozen=True):
-    """The store of a supervisor, as its status names it. In `url` the password is masked."""
+    """The store of a supervisor, as the supervisor reports it in its status. In `url` the password is masked."""
 
     url: str
     embedded: bool
@@ -41,7 +41,7 @@ class SupervisorStore(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    """The part of the supervisor's status that this module reads."""
+    """The part of a supervisor's answer to a status request that this module reads."""
 
     pid: Whole
     store: SupervisorStore

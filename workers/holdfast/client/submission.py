@@ -62,8 +62,8 @@ BAGGAGE_BYTES = 4096
 
 
 def current_trace(*, with_baggage: bool = False) -> ProducerTrace:
-    """The trace fields for the current span, which link the run of the task to the producer's trace. All are None if
-    there is no span. `with_baggage`: include the baggage of the current context."""
+    """The trace fields for the current span, which link the run of the task to the producer's trace. If there is no
+    span, all fields are None. `with_baggage`: include the baggage of the current context."""
     if "opentelemetry.trace" not in sys.modules:  # without this module there is no span, and importing it is slow
         return _NONE
     from holdfast.telemetry.without_sdk import current_span
@@ -140,7 +140,8 @@ def draft(spec: TaskSpec, queue: str, max_bytes: int) -> Draft:
 def built(
     checked: Draft, queue: str, max_bytes: int, trace: ProducerTrace | None = None, *, baggage: bool = False
 ) -> Submission:
-    """The submission for a draft. Missing ids are made. Raises InvalidTaskError if the operation is too large.
+    """The submission for a draft. If the draft has no ids, they are made here. Raises InvalidTaskError if the operation
+    is too large.
 
     Without `trace` the envelope names the current span. `baggage`: the envelope carries the baggage of the current
     OpenTelemetry context.
@@ -369,7 +370,7 @@ class Submitter(RepeatedCalls):
 
 class _Call:
     """A call that runs in a task group. `answered` raises the error of the call itself, not an exception group that
-    contains it."""
+    contains this error."""
 
     def __init__(self, submit: Callable[[Sequence[Submission]], Awaitable[list[Receipt]]], chunk: list[Submission]):
         self._submit = submit

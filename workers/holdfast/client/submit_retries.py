@@ -29,7 +29,7 @@ class SubmitRetries(SubmitSettings):
         return cls(**asdict(settings))
 
     def pausing(self, error: BaseException) -> None:
-        """Hook for subclasses: `call` runs this once, with the error, before its first pause."""
+        """Hook for subclasses: `call` calls this method once, with the error, before its first pause."""
 
     async def call(self, operation: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call `operation`, again and again while it raises StoreUnavailableError; returns its answer. When the limits
@@ -53,8 +53,8 @@ class SubmitRetries(SubmitSettings):
         exponential = wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
 
         def wait(state: RetryCallState) -> float:
-            """The next pause in seconds. The pause doubles with each attempt. It ends at the latest when the time for
-            retries is over, so that one more attempt is made then."""
+            """The next pause in seconds. The pause doubles with each attempt, but ends when the time for retries is
+            over, so that one last attempt is made at that moment."""
             return min(exponential(state), max(0.0, seconds - (state.seconds_since_start or 0.0)))
 
         return AsyncRetrying(

@@ -43,7 +43,7 @@ AGES = ("older", "newer")
 
 
 class TaskFilter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The filter of tasks. A task fits if it fits each field that is given."""
+    """The filter of tasks. A task matches if it matches all fields that are given."""
 
     state: Annotated[list[State], Meta(description="Only tasks in these states.")] = []
     lane: OfLane = None

@@ -85,7 +85,7 @@ class TaskOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class TaskSpec(TaskOptions, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One task to run. Give at least one of `text`, `data` and `name`. Missing ids are made up."""
+    """One task to run. Give at least one of `text`, `data` and `name`. Ids that are not given are generated."""
 
     text: str | None = None
     """The text of the message."""

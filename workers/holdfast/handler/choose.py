@@ -18,8 +18,8 @@ GRACE_MOST = 2.5
 
 
 def handler_of(settings: Settings) -> Handler:
-    """Import the handler, or find its command on PATH. Raises HandlerError, also if root would run another user's
-    code."""
+    """Import the handler, or find its command on PATH. Raises HandlerError if there is none, or if root would run code
+    that another user can change."""
     foreign_code.refuse(settings)
     if settings.exec is None:
         handler = resolve(settings.handler, settings.app_dir, settings)

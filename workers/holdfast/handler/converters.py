@@ -74,7 +74,7 @@ def _return_converter(function: Callable[..., object]) -> Convert:
 
 
 class _Unmade:
-    """Stands for a converter until its first use."""
+    """Stands in place of a converter, and makes it at its first use."""
 
     __slots__ = ("_annotation", "_home", "_name")
 

@@ -2,8 +2,8 @@
 
 Workers fill in some parameters, which are no arguments of the task. These parameters stand first: the Task, then
 lifespan values (in the order of `Handlers[First, Second]`) or the values of parents. A function whose first parameter
-takes anything (`object`, Any, no annotation) would match every form, so its overload comes first. This overload keeps
-the type of the result, and type checkers accept any arguments for the tasks. Every form has one overload for
+takes anything (`object`, Any, no annotation) would match every form, so the overload for such a function comes first.
+It keeps the type of the result, and type checkers accept any arguments for the tasks. Every form has one overload for
 coroutines, one for async generators (their last value is the result), and one for everything else. Overloads overlap,
 because an object may be a coroutine: the first that fits counts.
 """

@@ -1,4 +1,5 @@
-"""Turns exceptions of the user's code into stored text: bounded, without secrets and frames of this library.
+"""Turns exceptions of the user's code into texts for the store: bounded, without secrets and without frames of this
+library.
 
 An exception's own methods may fail, and its task still gets an outcome: guards surround each reading of its text
 (`holdfast_config.error_text`).
@@ -40,7 +41,8 @@ def outcome_of_error(error: BaseException) -> Raised | Rejected | Completed:
 
 
 def _exit_in(error: BaseException) -> BaseException:
-    """The SystemExit or KeyboardInterrupt in a group that holds nothing else; any other error is returned itself."""
+    """The SystemExit or KeyboardInterrupt in an exception group that holds nothing else. Any other error is returned
+    itself."""
     leaves = [error]
     for _ in range(_DEEPEST):
         if not any(map(members_of, leaves)):
@@ -84,8 +86,8 @@ def _is_machinery(filename: str) -> bool:
 
 
 def _wait(error: BaseException) -> float | None:
-    """The seconds that a Retry asks for; None: the usual wait. A value that is no number means the usual wait, because
-    handlers need not be typed."""
+    """The seconds after which a Retry asks for the next run; None: the usual wait. A value that is no number means the
+    usual wait, because Python does not check the type."""
     try:
         after = getattr(error, "after", None)
         seconds = float(after) if isinstance(after, int | float) else math.nan

@@ -1,8 +1,8 @@
 """Keeps root from running code that other users can change: the handler, modules that it imports from its folder, and
-settings that name it.
+settings that name the handler.
 
-This check imports nothing. It looks the handler's module up where the import would find it, with its packages, their
-compiled code and every folder on the way.
+This check imports nothing. It looks for the handler's module in the places where the import would look. It checks the
+module's packages, their compiled code, and every folder on the way.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _NAME = re.compile(r"""[^\s'"`;|&()<>$=]+""")
 
 
 def foreign_code(settings: Settings) -> list[Stranger]:
-    """All users but root who can change the code that root would run with these settings. Empty if the caller is not
-    root. Raises HandlerError if the settings name no handler that could be found."""
+    """The files and folders by which users other than root can change the code that root would run with these settings.
+    Empty if the caller is not root. Raises HandlerError if the settings name no handler that could be found."""
     if not concerns_caller():
         return []
     try:
@@ -91,7 +91,7 @@ def _files_of_words(words: Sequence[str], seen: set[Path]) -> Iterator[Path]:
 
 
 def _names_in(word: str) -> Iterator[str]:
-    """The parts of a word that may name a file or a program: `-Spython3`, `sh -c "./work.sh; true"`,
+    """The parts of a word that may name a file or a program. Examples of words: `-Spython3`, `sh -c "./work.sh; true"`,
     `BASH_ENV=work.sh`."""
     yield from (name for name in (word, word.partition("=")[2], word.removeprefix("-S")) if name)
     yield from _NAME.findall(word)

@@ -37,7 +37,7 @@ class FunctionKind(Enum):
 
 
 def kind_of(function: Callable[..., object]) -> FunctionKind:
-    """The kind of a function, a partial of one, or an object that is called."""
+    """The kind of a function. `function` may also be a partial of a function, or an object that can be called."""
     code = _code(function)
     if inspect.iscoroutinefunction(code):
         return FunctionKind.COROUTINE
@@ -63,8 +63,8 @@ def _code(function: Callable[..., object]) -> Callable[..., object]:
 
 @dataclass(frozen=True, slots=True)
 class Middleware:
-    """A middleware function, inspected. `wanted`: its parameters other than task and call, each with the type of the
-    lifespan value that it gets."""
+    """A middleware function and what an inspection has found. `wanted`: its parameters other than task and call, each
+    with the type of the lifespan value that it gets."""
 
     function: Callable[..., Any]
     is_async: bool
@@ -145,8 +145,9 @@ class HandlerOptions:
 
 @dataclass(frozen=True, slots=True)
 class HandlerFunction:
-    """A function of the user, inspected. `what` names the function in errors. `middleware`: the functions around each
-    call; the first is the outermost. `is_unbounded`: True for a coroutine without own limits and without middleware."""
+    """A function of the user and what an inspection has found. `what` names the function in errors. `middleware`: the
+    functions around each call; the first is the outermost. `is_unbounded`: True for a coroutine without own limits and
+    without middleware."""
 
     function: Callable[..., Any]
     kind: FunctionKind
@@ -234,7 +235,7 @@ class Handler:
         return self.named.get(name) if name is not None and self.named else self.default
 
     def prepare(self) -> None:
-        """Make now everything that functions would otherwise make at their first call."""
+        """Make everything now that functions would otherwise make at their first call, such as converters."""
         for function in (self.default, *self.named.values()):
             if isinstance(function, HandlerFunction):
                 function.signature.prepare()
@@ -246,7 +247,7 @@ class Handler:
 
     @property
     def first_in_main_thread(self) -> str | None:
-        """The name of a handler that needs the main thread of its process; None: none does."""
+        """The name of the first handler that needs the main thread of its process; None if none needs it."""
         return next((name for name, each in self.named.items() if each.options.in_main_thread), None)
 
     def refuse_main_thread(self, reason: str) -> None:
@@ -271,7 +272,7 @@ class Handler:
 
 
 class Provider(ABC):
-    """An object that provides a handler. Its method has a name that no method of the user has."""
+    """An object that provides a handler by its method `__handler__`. No method of a user has this name."""
 
     @abstractmethod
     def __handler__(self, target: str, settings: Settings | None) -> Handler:

@@ -1,8 +1,8 @@
 """A lifespan: a generator that opens an object that handlers share (a pool, a client, a model), yields it, and closes
 it.
 
-Each worker runs it once: up to its yield before the worker is ready, the rest at the worker's end. Its return
-annotation names the type of the value, and parameters of that type get the value.
+Each worker runs the generator once: up to its yield before the worker is ready, the rest at the worker's end. The
+generator's return annotation names the type of the value, and parameters of that type get the value.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _OF_ARGUMENTS = (str, int, float, bool, bytes, dict, list, tuple, set, frozenset
 
 @dataclass(frozen=True, slots=True)
 class Lifespan:
-    """A lifespan, inspected. `what` names it in errors. `provides`: the type of the value that it yields; None if it
-    yields no value. `wanted`: its own parameters, each with the type of the earlier lifespan's value that it gets."""
+    """A lifespan and what an inspection has found. `what` names the lifespan in errors. `provides`: the type of the
+    value that it yields; None if it yields no value. `wanted`: its own parameters, each with the type of the earlier
+    lifespan's value that it gets."""
 
     function: Callable[..., Any]
     what: str

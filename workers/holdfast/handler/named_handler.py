@@ -58,7 +58,7 @@ def handler_from(target_value: object, target: str, settings: Settings | None = 
 
 
 def target_of(handler: str | None, app_dir: Path) -> str:
-    """The handler's full name; this imports nothing. Raises HandlerError if no handler is named, or the name has a
+    """The handler's full name, found without an import. Raises HandlerError if no handler is named, or the name has a
     wrong form."""
     target = handler or _default_target(app_dir.resolve())
     if is_call(target) and _TARGET.fullmatch(_call(target).target):

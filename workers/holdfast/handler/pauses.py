@@ -1,9 +1,10 @@
-"""Sleeps and questions of one delivery: each ends the run, and a later run goes on behind it.
+"""Sleeps and questions of one delivery: each ends the run, and a later run goes on behind the call.
 
-A sleep is recorded as a step, with the time at which it ends. The run that comes to the sleep ends with RunEnded, and
-its worker gives the task back until that time. The next run passes the recorded steps and the sleep.
+A sleep is recorded as a step, with the time at which it ends. The first run that calls the sleep ends with RunEnded,
+and its worker gives the task back until that time. The next run gets the recorded steps, finds that the sleep is over,
+and goes on.
 
-A question and its answer are two steps. The run that comes to the question ends its turn with the question. The first
+A question and its answer are two steps. The first run that asks the question ends its turn with the question. The first
 run of the next turn records the message of that turn as the answer; every later run gets the same answer.
 """
 
@@ -41,7 +42,8 @@ class GivenAnswer(NamedTuple):
 
 class Pauses:
     """The sleeps and questions of one turn. `turn`: its number. `answer()`: the content of the turn's message; None if
-    it has no message. `runner()`: the asyncio task that runs the handler; None: any task may call."""
+    it has no message. `runner()`: the asyncio task that runs the handler and alone may sleep or ask; None: any asyncio
+    task may."""
 
     __slots__ = ("_answer", "_notes", "_runner", "_steps", "_turn")
 

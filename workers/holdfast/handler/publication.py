@@ -1,5 +1,5 @@
-"""Makes the facts that a worker publishes about its handlers: the name of each, and a JSON schema of its arguments,
-made from its signature."""
+"""Makes the description of each handler that a worker publishes: its name, and a JSON schema of its arguments, made
+from its signature."""
 
 from __future__ import annotations
 

@@ -113,7 +113,8 @@ _Returned = Completed | InputAsked | Failed | Rejected
 
 
 def outcome_of(value: object, max_bytes: int) -> Outcome:
-    """The outcome for a returned value. If it is no JSON, or longer than `max_bytes`, the outcome is a final error."""
+    """The outcome for a returned value. If the value cannot be kept as JSON, or is longer than `max_bytes`, the outcome
+    is an error that is not retried."""
     if value is None:
         return _NOTHING
     try:

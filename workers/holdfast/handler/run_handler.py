@@ -49,9 +49,9 @@ async def run(
     its lane or the worker) counts if neither delivery nor handler has a timeout. If there is none, the producer's usual
     timeout counts.
 
-    After a cancel this ends when the handler ends. An async handler is interrupted; a handler in a thread has to check
-    `task.cancelled`. If the thread has not ended `grace` seconds after it was cancelled or timed out, `on_stuck` of
-    `threads` is called, once. `run` then still waits for the thread, for as long as the process lives.
+    After a cancel, this call returns when the handler has ended. An async handler is interrupted; a handler in a thread
+    has to check `task.cancelled`. If the thread has not ended `grace` seconds after it was cancelled or timed out,
+    `on_stuck` of `threads` is called, once. `run` then still waits for the thread, for as long as the process lives.
     """
     if task.unreadable:
         return UnreadableMessage(task.unreadable)
@@ -101,7 +101,8 @@ async def run_unbounded(
 
 
 def _arguments(handler: Handler, callee: HandlerFunction, delivery: Delivery, task: Task) -> dict[str, Any] | Outcome:
-    """The arguments of the call. If the operation's arguments do not fit, the outcome instead."""
+    """The arguments of the call. If the operation's arguments do not fit the handler, returns the task's outcome
+    instead."""
     try:
         return _fitting(handler, callee, delivery, task)
     except MisfitError as misfit:
@@ -180,7 +181,8 @@ def _is_stopped() -> bool:
 
 
 def _after_cancel(error: asyncio.CancelledError, task: Task) -> Outcome | None:
-    """The outcome of a cancelled handler that nobody has stopped; None if somebody has stopped it."""
+    """The outcome if the handler raised CancelledError although the worker has not stopped it; None if the worker has
+    stopped it."""
     if _is_stopped():
         task.notes.cancelled = True
         return None
@@ -319,7 +321,7 @@ class _Surrounded:
     task: Task
 
     async def layer(self, index: int, threads: Threads) -> Any:
-        """Call the middleware number `index` and all that is inside it; behind the last middleware, call the
+        """Call the middleware number `index`, with everything inside it. After the last middleware, call the
         handler."""
         around = self.callee.middleware
         if index == len(around):

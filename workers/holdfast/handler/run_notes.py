@@ -15,8 +15,8 @@ from holdfast.os.loop_threads import is_thread_of_loop
 
 
 class Exits:
-    """asyncio tasks of the handler that have ended with SystemExit. Such a task decides the outcome if nobody has read
-    its exception before the handler's end."""
+    """The asyncio tasks of the handler that have ended with SystemExit. If nobody has read the exception of such a task
+    before the handler's end, this exception decides the outcome."""
 
     __slots__ = ("tasks",)
 
@@ -34,9 +34,9 @@ class Exits:
 class RunNotes:
     """Notes of one run. `progress` is one short line; `checkpoint` is the last one made in this delivery, as JSON.
     `cancelled` tells a handler in a thread to stop. A note is assigned only when its value is finished, so no reader
-    sees half of one. `on_checkpoint` is called with the size of each checkpoint, in the handler's thread. `ending`: the
-    outcome if a sleep, a question, or SystemExit in an asyncio task ends the run; `ended_by` tells whether it
-    counts."""
+    sees a half-written one. `on_checkpoint` is called with the size of each checkpoint, in the handler's thread.
+    `ending`: the outcome if a sleep, a question, or SystemExit in an asyncio task ends the run; `ended_by` says if this
+    outcome counts."""
 
     __slots__ = ("_stored", "cancelled", "checkpoint", "ending", "max_bytes", "on_checkpoint", "progress")
 
@@ -50,7 +50,7 @@ class RunNotes:
         self._stored: bytes | None = None
 
     def ended_by(self) -> Outcome | None:
-        """The outcome that overrides the handler's value; None if the value counts."""
+        """The outcome that counts instead of the handler's value; None if the value counts."""
         ending = self.ending
         return ending.unnoted() if isinstance(ending, Exits) else ending
 
@@ -62,7 +62,8 @@ class RunNotes:
             self.ending.tasks.append(task)
 
     def exited(self, error: BaseException) -> None:
-        """Note that an asyncio task of the handler ended with SystemExit, and was garbage-collected unread."""
+        """Note that an asyncio task of the handler ended with SystemExit, and was garbage-collected before anybody read
+        its exception."""
         self.ending = self.ended_by() or outcome_of_error(error)
 
     def keep_checkpoint(self, data: object) -> None:
@@ -90,7 +91,7 @@ class RunNotes:
 
 class PartLog:
     """Sends the parts and the progress of one delivery to everybody who follows the task. This base class keeps and
-    sends nothing. It is for a handler that is called without a worker, for example in a test."""
+    sends nothing; it serves if a handler is called without a worker, for example in a test."""
 
     __slots__ = ()
 

@@ -53,7 +53,7 @@ def looked_up(annotation: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _written(annotation: Any) -> set[str]:
-    """The parts of an annotation that are still names."""
+    """The names in an annotation that are still text, because Python has not looked them up."""
     if type(annotation) in _LISTS:  # the parameters of a Callable
         return {name for part in annotation for name in _written(part)}
     if isinstance(annotation, str):
@@ -93,8 +93,8 @@ def _unknown_fields(kind: type[Any], seen: set[Any]) -> set[str]:
 
 
 def _unknown_of_model(model: Any) -> set[str]:
-    """A text that names the pydantic model if the type of one of its fields cannot be looked up; else nothing. The
-    model is asked to look them up once more."""
+    """A text that names the pydantic model, if the type of one of its fields cannot be looked up; else nothing. Before
+    this, the model tries once more to look the types up."""
     try:
         if model.__pydantic_complete__ or model.model_rebuild(raise_errors=False, _types_namespace=None):
             return set()
@@ -118,7 +118,8 @@ class ParentValues(tuple[V, ...]):
 
 @dataclass(frozen=True, slots=True)
 class ValuesParameter:
-    """The parameter `name`, which gets the values of parents. `convert[name]` converts the value of one parent."""
+    """The parameter `name` of a handler, which gets the values of the task's parents. `convert[name]` converts the
+    value of one parent."""
 
     name: str
     convert: Mapping[str, Convert] = field(default_factory=dict[str, Convert])

@@ -85,14 +85,14 @@ class Task:
         self.take(delivery)
 
     def take(self, delivery: Delivery) -> None:
-        """Replace the delivery by the same one with more of its history. All messages of the turn form its
-        operation."""
+        """Replace the delivery by the same delivery with more of its history. All messages of the turn then form the
+        task's operation."""
         self._delivery = delivery
         self.operation, self.unreadable = read_turn(delivery, self._max_bytes)
 
     def go_on(self, asked: Delivery) -> None:
-        """Note that this turn answers a question. The handler then gets the operation of the turn `asked`, which asked
-        it."""
+        """Note that this turn answers a question. The handler then gets the operation of the turn that asked the
+        question (`asked`)."""
         operation, self.unreadable = read_turn(asked, self._max_bytes)
         self.operation = as_traced(operation, self.operation)
 
@@ -136,8 +136,8 @@ class Task:
 
     @property
     def batch(self) -> DeliveredBatch:
-        """The batch of the task (`id`, `place`). The callback of a batch also has `counts`, the numbers of the batch's
-        tasks by their end. Of a task in no batch it is false, and its `id` is empty."""
+        """The batch of the task (`id`, `place`). The callback of a batch also has `counts`: how many tasks of the batch
+        have ended in each way. For a task in no batch, this value is false and its `id` is empty."""
         return self._delivery.batch
 
     @property
@@ -386,8 +386,8 @@ def _refusing(call: str) -> Callable[..., NoReturn]:
 
 
 class TaskOfCopy(Task):
-    """The task in a forked process. Its calls raise ForkedProcessError, because the worker and not this process would
-    get their answers."""
+    """The task in a process that a handler forked. Its calls raise ForkedProcessError, because the worker, and not the
+    forked process, would get their answers."""
 
     __slots__ = ()
 
@@ -399,4 +399,4 @@ class TaskOfCopy(Task):
     progress = _refusing("progress")
 
     def show(self, value: object) -> None:
-        """A generator in a forked process yields for itself alone."""
+        """Do nothing: a generator in a forked process shows its progress to nobody."""

@@ -41,8 +41,8 @@ _inside: ContextVar[str] = ContextVar("holdfast_step", default="")
 
 
 class StepLog:
-    """Reads and records the steps of one delivery. This base class records nothing, and its sleeps end at once. It is
-    for a handler that is called without a worker, for example in a test."""
+    """Reads and records the steps of one delivery. This base class records nothing, and its sleeps end at once; it
+    serves if a handler is called without a worker, for example in a test."""
 
     async def recorded(self) -> dict[int, StepRecord]:
         """The recorded steps of the task, by their places."""
@@ -53,7 +53,8 @@ class StepLog:
         return StepKept(StepVerdict.OK, name)
 
     async def sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep. If one is recorded at this place, read how long it still lasts."""
+        """Record a sleep. If a sleep is already recorded at this place, the answer says how long that sleep still
+        lasts."""
         return SleepKept(StepVerdict.OK, name)
 
     def stuck(self) -> None:
@@ -127,7 +128,7 @@ class Steps:
         return self._begun - 1
 
     def has_come_to(self, at_ms: int) -> bool:
-        """True if a recorded step is from this moment of the store's clock, or from a later one."""
+        """True if the store's clock has reached this moment: one of the recorded steps is from this moment or later."""
         return any(step.at_ms >= at_ms for step in (self._recorded or {}).values())
 
     async def asked_in(self) -> frozenset[int]:
@@ -156,7 +157,7 @@ class Steps:
         return _decode(encoded)
 
     async def keep_sleep(self, place: int, name: str, milliseconds: int) -> SleepKept:
-        """Record a sleep; returns the recorded one, from this run or an earlier one."""
+        """Record a sleep. Returns the sleep that is recorded at this place, from this run or an earlier one."""
         kept = await self._log.sleep(place, name, milliseconds)
         _require_kept(place, name, kept)
         return kept

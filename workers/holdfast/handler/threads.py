@@ -1,7 +1,8 @@
 """Runs a sync handler in a thread. A thread cannot be interrupted: it is asked to stop, and the worker waits for it.
 
-The worker reports nothing of a task while its thread still runs, because the task must not run again beside that
-thread. If a thread does not stop within its grace, `on_stuck` is called: only the end of the process ends it.
+While the thread of a task still runs, the worker reports nothing of the task, because the task must not run again
+beside that thread. If a thread does not stop within its grace, `on_stuck` is called: only the end of the process ends
+such a thread.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ async def in_thread(
 
 
 def captured(function: Callable[[], object]) -> Ended:
-    """Call `function` and catch all that it raises, also SystemExit, so that no exception reaches threads and task
-    groups of the worker."""
+    """Call `function` and catch everything that it raises, also SystemExit. So no exception reaches the threads and
+    task groups of the worker."""
     try:
         return _kept(Ended(function()))
     except BaseException as error:

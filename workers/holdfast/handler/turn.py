@@ -24,7 +24,7 @@ _NOTHING = Run(task_id="", message_id="")
 
 
 def joined(delivery: Delivery) -> tuple[bytes, ...]:
-    """The earlier operations of this turn, as far as the delivery has them."""
+    """The operations of the messages that came earlier in this turn, as far as the delivery has them."""
     count = 0
     for result in reversed(delivery.history[1::2]):
         if result:
@@ -91,8 +91,8 @@ def _as_one(runs: Sequence[Run]) -> Run:
 
 
 def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
-    """The delivery as it was in the turn before, if that turn asked a question (it is in `asked_in`); else None.
-    `delivery` must have all messages of its turn."""
+    """The delivery as it was in the turn before this one, if that turn asked a question; else None. `asked_in`: the
+    turns that asked questions. `delivery` must have all messages of its turn."""
     messages = 1 + len(joined(delivery))
     turn, at = delivery.turn - messages, len(delivery.history) - 2 * messages
     if turn not in asked_in or at < 0:
@@ -103,7 +103,7 @@ def turn_before(delivery: Delivery, asked_in: Set[int]) -> Delivery | None:
 
 
 def is_resumed(delivery: Delivery) -> bool:
-    """True if a resume without a message began the turn. The turn then contains the message of the turn before."""
+    """True if a resume without a message began the turn. Such a turn contains the message of the turn before."""
     return bool(delivery.history) and delivery.history[-2] == delivery.operation and not joined(delivery)
 
 
@@ -144,8 +144,8 @@ def lacks_messages(delivery: Delivery, operation: Run) -> bool:
 
 
 def _earlier(delivery: Delivery) -> list[Message]:
-    """The messages of earlier turns. In the history, operations and result documents alternate. The items of this turn
-    are left out."""
+    """The messages of earlier turns, without those of this turn. In the history, operations and result documents
+    alternate."""
     earlier: list[Message] = []
     for index, document in enumerate(delivery.history[: len(delivery.history) - 2 * len(joined(delivery))]):
         earlier += _reply(document) if index % 2 else _asked(document)

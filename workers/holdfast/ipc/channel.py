@@ -1,8 +1,8 @@
 """Messages between a parent and its children over their socketpair: JSON, one message a line.
 
-Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. If the parent's end closes, the
-parent is gone. If the child dies, its end may stay open, because a grandchild may hold it. So the parent learns of a
-child's death from a pidfd.
+Deadlines are absolute CLOCK_MONOTONIC seconds, the same in every process of a host. If the parent's end of the
+socketpair closes, the parent is gone. If the child dies, its end may stay open, because a grandchild may hold it. So
+the parent learns of a child's death from a pidfd.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):
 
 
 class Beat(msgspec.Struct, frozen=True, tag="beat"):
-    """From a child: its event loop runs. Sent every second, and in a drain when the last task has ended. `running`: ids
-    of running tasks (at most MOST_NAMED). `settled`: the number of tasks settled since the fork. `degraded`: why the
-    store cannot be used, or empty. `recycle_reason`: why this worker should be replaced, or empty."""
+    """From a child: its event loop runs. Sent every second; in a drain also when the last task has ended. `running`:
+    ids of running tasks (at most MOST_NAMED). `settled`: the number of tasks settled since the fork. `degraded`: why
+    the store cannot be used, or empty. `recycle_reason`: why this worker should be replaced, or empty."""
 
     running: Annotated[list[str], Meta(max_length=MOST_NAMED)] = []
     settled: Whole = 0
@@ -81,9 +81,9 @@ class Left(msgspec.Struct, frozen=True, tag="left"):
 
 class SuspectsWaiting(msgspec.Struct, frozen=True, tag="suspects"):
     """From the steward: the number of suspects that may start now in the lanes of this pool. Sent when the number
-    changes, and every second while it is not 0. `alone`: how many of them must run while no other quarantine worker of
-    this host runs. `quiet`: why this host must claim nothing and which command ends that, in words; empty if it may
-    claim."""
+    changes, and every second while it is not 0. `alone`: how many of these must run while no other quarantine worker of
+    this host runs a task. `quiet`: in words, why this host must claim nothing, and the command that ends this; empty if
+    it may claim."""
 
     startable: Whole
     alone: Whole = 0
@@ -99,18 +99,19 @@ class Drain(msgspec.Struct, frozen=True, tag="drain"):
 
 
 class Born(msgspec.Struct, frozen=True, tag="born"):
-    """Parent to steward: this worker incarnation lives; vouch for it until told that it died."""
+    """Parent to steward: this worker incarnation lives; the steward shall renew its lease until the parent reports its
+    death."""
 
     incarnation: str
 
 
 class Died(msgspec.Struct, frozen=True, tag="died"):
-    """Parent to steward: this worker incarnation is dead, and the parent has reaped its process. Repeated until
-    acknowledged.
+    """Parent to steward: this worker incarnation is dead, and the parent has reaped its process. Sent again until the
+    steward has acknowledged it.
 
-    `charged`: the death counts as a crash of its tasks. It does not after an operator's kill, a drain or the loss of
-    the host. `ordered`: an order (drain, scale, reload, recycle) caused the death, or the worker left by itself, so no
-    task becomes a suspect. `at`: when the parent saw the death, on the machine's monotonic clock; None: unknown.
+    `charged`: the death counts as a crash of its tasks. It does not count after an operator's kill, a drain or the loss
+    of the host. `ordered`: an order (drain, scale, reload, recycle) caused the death, or the worker left by itself, so
+    no task becomes a suspect. `at`: when the parent saw the death, on the machine's monotonic clock; None: unknown.
     """
 
     incarnation: str

@@ -1,8 +1,8 @@
 """A child's end of the channel to its parent, for an event loop.
 
-Sending never waits. Bytes that the kernel does not take at once stay in a bounded buffer, and go with the next message
-(a child beats every second). If the buffer is full, the parent does not read at all, and a further message is dropped
-whole. The parent later repeats messages that were not acknowledged.
+Sending never waits. Bytes that the kernel does not take at once stay in a bounded buffer, and go with the next message;
+a child sends one every second. If the buffer is full, the parent does not read at all, and a further message is dropped
+whole. The parent sends a message again if it was not acknowledged.
 """
 
 from __future__ import annotations

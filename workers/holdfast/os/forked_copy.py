@@ -204,7 +204,7 @@ def _watch_of(loop: Any) -> int | None:
 
 
 def _end_first(loop: asyncio.AbstractEventLoop) -> None:
-    """Have the copy end as soon as its loop goes on, before any callback runs, because the callbacks belong to the
+    """Have the copy end as soon as its event loop goes on, before any callback runs. The callbacks belong to the
     worker."""
     ending = loop.call_soon(_end, ChildExit.BUG)
     held = gc.get_referents(loop)
@@ -214,8 +214,8 @@ def _end_first(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _end_teller(callback: object, *args: object, **_context: object) -> NoReturn:
-    """End the copy; this replaces the loop's `call_soon_threadsafe` there. It is called when the handler's thread
-    returns, or when code asks the loop for something. Nobody runs the loop in the copy."""
+    """End the copy. In the copy, this replaces `call_soon_threadsafe` of the loop, which is called when the handler's
+    thread returns or other code asks the loop for something. Nobody runs the loop in the copy."""
     if type(callback) is types.MethodType:
         callback = callback.__func__
     if args and _module_of(callback) in _REPORTERS:

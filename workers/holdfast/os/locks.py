@@ -68,7 +68,7 @@ def marked_process(path: Path) -> int | None:
 
 
 def outlived(path: Path) -> bool:
-    """True if a process holds `path`, but the marked process has ended."""
+    """True if a process still holds the lock on `path`, but the process that marked the file has ended."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -96,8 +96,8 @@ class MainThread:
             self._wake.put(None)
 
     def heed(self, tell: Callable[[], None]) -> None:
-        """Call `tell` in the running event loop when this process gets SIGTERM or SIGINT. If such a signal came before,
-        call it now."""
+        """Call `tell` in the running event loop when this process gets SIGTERM or SIGINT. If this process already got
+        such a signal, call it now."""
         loop = asyncio.get_running_loop()
         self._tell = partial(loop.call_soon_threadsafe, tell)
         if self._is_told:

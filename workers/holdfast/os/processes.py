@@ -27,7 +27,7 @@ def children(pid: int) -> list[int]:
 
 
 def with_descendants(pids: Iterable[int]) -> set[int]:
-    """These processes and all their descendants. A process whose parent has ended is not found."""
+    """These processes and all their descendants. A descendant whose parent has ended is not found."""
     reached: set[int] = set()
     waiting = list(pids)
     while waiting:
@@ -39,7 +39,7 @@ def with_descendants(pids: Iterable[int]) -> set[int]:
 
 
 def everybody() -> list[int]:
-    """All processes of this host."""
+    """The numbers of all processes of this host."""
     return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
 
 

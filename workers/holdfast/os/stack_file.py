@@ -36,7 +36,8 @@ _LIBRARIES = ("/anyio/", "/sniffio/")
 
 
 class StackFrame(msgspec.Struct, frozen=True):
-    """A line of a stack. `is_own`: it is of Holdfast or of the event loop, and not of the handler."""
+    """A line of a stack. `is_own`: the line is in Holdfast's code or in the event loop, and not in the handler's
+    code."""
 
     function: str
     file: str

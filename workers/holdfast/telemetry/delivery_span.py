@@ -45,8 +45,9 @@ _RANDOM = 2  # the W3C flag of a trace whose id is random: the flags of child sp
 class PlannedSpan(NamedTuple):
     """The facts about a span that are known before the span is started.
 
-    `own_trace_id` is the id of the trace if there is no `parent`. `origin`: the sampler decides as if the span were a
-    child of this one. Without `origin` the sampler decides by the parent, or as for a root span."""
+    `own_trace_id` is the id of the trace if there is no `parent`. `origin`: the sampler decides like for a child of
+    this span. Without `origin`, the sampler decides by the parent; without a parent, like for a root span.
+    """
 
     name: str
     own_trace_id: int
@@ -87,14 +88,15 @@ def _of_whole(method: Callable[..., None]) -> Callable[..., None]:
 
 
 class FastSpan(Span):
-    """A span that is a plain record, and is encoded when it ends. If a handler adds to the span, the SDK makes it
-    instead.
+    """A span that is a plain record, and is encoded when it ends. If a handler adds to the span, the SDK makes a full
+    span in its place.
 
-    The SDK's spans take locks, copy attributes and are encoded object by object. For a task of 1 ms this is a tenth of
-    the time, and few handlers touch the span around them.
+    The SDK's spans take locks, copy attributes and are encoded object by object. For a task of 1 ms this would be a
+    tenth of the time, and few handlers touch the span around them.
 
     `plan` makes the planned span from the run, when it is needed. `make` has the SDK start the planned span. `take`
-    sends the planned span without the SDK."""
+    sends the planned span without the SDK.
+    """
 
     __slots__ = ("_is_over", "_lock", "_made", "_make", "_notes", "_plan", "_run", "_take")
 

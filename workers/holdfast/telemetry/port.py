@@ -56,8 +56,8 @@ _NOT_SENT = Span()
 
 
 class FireSpans(Protocol):
-    """Makes the spans of fires. Several processes may prepare a fire. The span of the fire has the same id in all of
-    them, and only the process that makes the fire sends the span."""
+    """Makes the spans for tasks that schedules create. Several processes may prepare the same task. The task's span has
+    the same id in all of them, and only the process that creates the task sends the span."""
 
     def names(self, task_id: str) -> tuple[str, str, str]:
         """The ids of the trace and the span, and the flags, for the envelope of this task; all in hexadecimal."""
@@ -68,8 +68,8 @@ class FireSpans(Protocol):
 
 class Telemetry:
     """The telemetry of a process. No call waits for the collector, or raises because the collector is away. This base
-    class sends nothing. `traces`: whether spans are made. `fires`: makes the spans of fires; None if no spans are
-    made."""
+    class sends nothing. `traces`: whether spans are made. `fires`: makes the spans for tasks of schedules; None if no
+    spans are made."""
 
     traces = False
     fires: FireSpans | None = None
@@ -80,7 +80,7 @@ class Telemetry:
         return _NOT_SENT
 
     def lost(self, run: LostRun) -> None:
-        """Report the run of a delivery whose worker was lost."""
+        """Report a run whose worker was lost."""
 
     def shutdown(self) -> None:
         """Send the waiting spans. Returns within 2 s, even if the collector is away."""

@@ -48,7 +48,7 @@ def _of_task(lane: str, task_id: str, operation: Run, size: int) -> dict[str, At
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """An event of the task's trail. `number`: the number of crashes, or of recoveries in a row; 0 for other events.
+    """An event in the task's history. `number`: the number of crashes, or of recoveries in a row; 0 for other events.
     `due_ms`: the Unix time from which the task may run again."""
 
     event: str

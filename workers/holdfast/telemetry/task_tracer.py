@@ -1,8 +1,8 @@
-"""Makes the spans of deliveries, of lost deliveries and their recovery, and of fires.
+"""Makes the spans of deliveries, of lost deliveries and their recovery, and of tasks that schedules create.
 
-In the mode `link` a task has its own trace, with an id made from the task's id. Its spans have a link to the producer's
-span. In the mode `parent` its spans are children of the producer's span. In both modes the deliveries of a task are in
-one trace, and a delivery has a link to the one before.
+In the mode `link` a task has its own trace, with an id made from the task's id. The task's spans have a link to the
+producer's span. In the mode `parent` the task's spans are children of the producer's span. In both modes the deliveries
+of a task are in one trace, and a delivery has a link to the one before.
 """
 
 from __future__ import annotations

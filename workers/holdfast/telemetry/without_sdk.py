@@ -72,8 +72,8 @@ def provider_in_use() -> TracerProvider | None:
 
 
 def producer(operation: Run) -> SpanContext | None:
-    """The span in which the operation was submitted; None if the envelope names none. An envelope without flags counts
-    as sampled: otherwise tasks of producers that send no flags would have no traces."""
+    """The span in which the operation was submitted; None if the envelope names none. An envelope without trace flags
+    counts as sampled: some producers send no flags, and their tasks would otherwise have no traces."""
     if operation.trace_id is None or operation.span_id is None:
         return None
     flags = TraceFlags(TraceFlags.SAMPLED if operation.trace_flags is None else operation.trace_flags)

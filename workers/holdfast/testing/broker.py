@@ -48,8 +48,8 @@ class IdleRun:
     deferred: list[str] = field(default_factory=list[str])
 
     async def until_idle(self) -> int | None:
-        """Run all tasks that can run now. Returns the milliseconds until the next task or fire is due; None if none
-        will be."""
+        """Run all tasks that can run now. Returns the milliseconds until the next task or schedule is due; None if
+        there is none."""
         async with open_worker(self.store, self.handler, self._settings(), on_verdict=self._note) as worker:
             with self.store.telling(lambda: self._serve_new_lanes(worker)):
                 wait = await self._until_idle(worker)
@@ -57,7 +57,7 @@ class IdleRun:
         return wait
 
     def _settings(self) -> Settings:
-        """The settings of a worker that serves all lanes with tasks, because a test has no other worker."""
+        """The settings of a worker that serves all lanes that have tasks. A test has only this worker."""
         known = self.settings.lane_names
         found = dict.fromkeys(task.lane for task in self.store.submitted if task.lane not in known)
         return self.settings.model_copy(update={"lanes": (*self.settings.lanes, *map(Lane, found))})
@@ -89,7 +89,8 @@ class IdleRun:
                     return min((wait for wait in (fires_in, due_in) if wait is not None), default=None)
 
     async def _fire(self) -> int | None:
-        """Make the due fires. Returns the milliseconds until the next fire; None if there is none."""
+        """Create the tasks of due schedules. Returns the milliseconds until the next schedule is due; None if there is
+        none."""
         store, settings = self.store, self.settings
         firer = ScheduleFirer(store, settings.queue_name, settings.max_message_bytes, lambda: store.now_ms / 1000)
         await firer.round()

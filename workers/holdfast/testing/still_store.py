@@ -112,7 +112,7 @@ def _check_parameters(name: str, function: Callable[..., Any], parameters: Mappi
 
 
 def listed(tasks: Iterable[SubmittedTask]) -> str:
-    """The lines of a failed assertion that list the submitted tasks."""
+    """The submitted tasks as lines, for the text of a failed assertion."""
     lines = [f"  {task}" for task in tasks]
     if not lines:
         return "nothing was submitted"

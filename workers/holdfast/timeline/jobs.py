@@ -60,8 +60,8 @@ def lane_of(jobid: str) -> str | None:
 def spec_of(jobid: str, schedule: str, manner: JobKind = USUAL) -> ScheduleSpec:
     """The spec of the schedule to store for a job. The handler gets the job's id as text.
 
-    If a fire of a recurrence rule is due during a run, the fire is skipped. A single run (NOW, AT) waits for the end of
-    the run before.
+    If a recurrence rule is due while a run of the job goes on, this time is skipped. A single run (NOW, AT) waits for
+    the end of the run before.
     """
     recurs = any(word in schedule.upper() for word in _RULES)
     return ScheduleSpec(
@@ -161,7 +161,8 @@ def _at_rest(record: ScheduleRecord) -> JobEvent:
 
 
 def _changed(task: TaskRecord) -> int:
-    """The Unix time of the task's last transition in milliseconds. The last line of its trail begins with this time."""
+    """The Unix time, in milliseconds, of the task's last change of state. The last line of its history begins with this
+    time."""
     return int(task.trail[-1].partition(" ")[0]) if task.trail else task.created_ms
 
 
@@ -196,8 +197,8 @@ async def set_job(
 ) -> Put:
     """Set the schedule of a job. If a run is due, its task is submitted at once.
 
-    Fires up to `after` (Unix milliseconds, default now) count as made. Raises InvalidScheduleError before anything is
-    written.
+    Planned runs up to `after` (Unix milliseconds, default now) are skipped. Raises InvalidScheduleError before anything
+    is written.
     """
     if not isinstance(schedule, str):  # callers need not be typed
         raise InvalidScheduleError(f"schedule {shown(schedule)}: NOW, AT:<time>, CONTINUE, STOP or a rule is expected")

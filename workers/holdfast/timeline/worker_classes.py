@@ -53,7 +53,7 @@ class Bike:
         """Set the schedule of a job: a recurrence rule, NOW, AT:<time>, CONTINUE or STOP. Returns the next run in Unix
         seconds; None if there is none. The schedule None removes the job, like `unset`.
 
-        `after` (Unix seconds): fires of a rule up to this moment count as made; the default is now. Raises
+        `after` (Unix seconds): runs of a rule up to this moment are skipped; the default is now. Raises
         InvalidScheduleError.
         """
         if schedule is None:

@@ -75,8 +75,8 @@ NOT_READY = frozenset({"delayed", "waits", "suspended", "settled", "canceled", "
 
 
 class TimesDocument(TypedDict):
-    """The times of a task. `waited_ms`: how long it was ready to be claimed. `ran_ms`: how long workers had it. `runs`:
-    how often it was claimed."""
+    """The times of a task. `waited_ms`: how long workers could have claimed it but had not. `ran_ms`: how long workers
+    had it. `runs`: how often it was claimed."""
 
     waited_ms: int
     ran_ms: int
@@ -84,7 +84,7 @@ class TimesDocument(TypedDict):
 
 
 def task_times(state: State, created_ms: int, steps: Sequence[TrailStep], now_ms: int) -> TimesDocument:
-    """The times of a task until `now_ms`. `steps`: the trail, the oldest first."""
+    """The times of a task until `now_ms`. `steps`: its history, oldest line first."""
     waited = ran = runs = 0
     ready: int | None = created_ms
     claimed: int | None = None

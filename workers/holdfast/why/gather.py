@@ -57,7 +57,7 @@ async def gather(
 
 
 async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
-    """The recorded steps of the task's handler, as steps of the trail, the oldest first."""
+    """The steps that the task's handler has recorded, in the form of lines of the history, the oldest first."""
     steps = [
         TrailStep(step.at_ms, "step", number=step.place + 1, other=step.name)
         for step in await store.names_of_steps(task_id)
@@ -66,8 +66,8 @@ async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
 
 
 def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:
-    """The orders (quiet or halt) that keep every host from claiming, in words: an order for all hosts, or orders for
-    every single host that has workers."""
+    """In words: the orders (quiet or halt) by which no host may claim tasks. This is an order for all hosts, or an
+    order for every single host that has workers. Empty if some host may claim."""
     orders = [each for each in quiet if each.is_all]
     if not orders and hosts and {each.host for each in quiet}.issuperset(hosts):
         orders = [each for each in quiet if each.host in hosts]

@@ -1,4 +1,5 @@
-"""The history of a task in words: one sentence for each step of its trail. These functions do no I/O."""
+"""The history of a task in words: one sentence for each line of its trail (the history as the store keeps it). These
+functions do no I/O."""
 
 from __future__ import annotations
 
@@ -56,13 +57,13 @@ def events_of(steps: Sequence[TrailStep]) -> dict[int, Set[str]]:
 
 
 def beginning(task: TaskRecord) -> str:
-    """The first line of the history: the acceptance of the task, which is not part of its trail."""
+    """The first line of the history: the acceptance of the task. The store's trail does not contain this line."""
     how = f"a retry of {task.retry_of}" if task.retry_of else ORIGINS.get(task.origin, task.origin)
     return f"accepted into lane {task.lane}: {how}"
 
 
 def words(step: TrailStep, known: TaskHistory) -> str:
-    """A step of the trail as a sentence."""
+    """A line of the task's history as a sentence."""
     sentence = _WORDS.get(step.event)
     return sentence(step, known) if sentence else f"{step.event} {step.reason}".strip()
 
@@ -99,8 +100,8 @@ def _then(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _put_back(step: TrailStep, known: TaskHistory, later: str = "") -> str:
-    """In words: where the task was put back. Empty if it was paused or became a suspect: those events have a line of
-    their own."""
+    """In words: where the task was put back. Empty if the task was paused or became a suspect: these events have their
+    own lines."""
     if ELSEWHERE & known.events.get(step.at_ms, frozenset()):
         return ""
     worker = known.workers.get(step.incarnation)
@@ -122,8 +123,8 @@ def _returned(step: TrailStep, known: TaskHistory) -> str:
 
 
 def _after(step: TrailStep, known: TaskHistory) -> str:
-    """The time between the worker's death and this step, in words. Empty if the death is unknown, or lies later by more
-    than a second because two clocks differ."""
+    """The time between the worker's death and this line of the history, in words. Empty if the time of the death is
+    unknown, or seems more than a second later because the clocks of two hosts differ."""
     died = known.deaths.get(step.incarnation)
     return "" if died is None or died - step.at_ms > DISAGREEMENT_MS else f" {span(step.at_ms - died)} later"
 

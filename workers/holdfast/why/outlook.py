@@ -58,12 +58,12 @@ TIMES = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """The facts about a task and around it.
+    """The facts that explain a task.
 
     `keep_ms`, `max_attempts` and `unknown_ms` (the time that a task waits for a worker with its handler) are limits. If
     `are_registered`, running workers have registered these limits; else they come from the settings of this command.
     `owner`: the worker that runs the task. `parents`: the first three parents that the task still waits for. `after`:
-    all its parents, without results. `held_up`: the orders that keep every host from claiming, in words. `service`: the
+    all its parents, without results. `held_up`: the orders by which no host may claim tasks, in words. `service`: the
     workers that could run the task. `held_back`: the reason why the supervisor of this host starts no quarantine
     worker, or empty.
     """

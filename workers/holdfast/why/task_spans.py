@@ -44,7 +44,7 @@ class SpanDocument(TypedDict):
 
 
 def task_spans(task: TaskRecord, steps: Sequence[TrailStep], tracing: TraceSettings) -> list[SpanDocument]:
-    """The spans of the deliveries in the trail, the oldest first; empty if traces are off."""
+    """The spans of the deliveries in the task's history, the oldest first; empty if traces are off."""
     if not tracing.is_on:
         return []
     trace = (_producers_trace(task.operation) if tracing.mode == "parent" else "") or identity.trace_id(task.task_id)

@@ -2,8 +2,8 @@
 
 The first part after a pause is sent at once, alone. Parts that come while the first is on its way, or within the next
 50 ms, are sent together. So a handler does not wait for the store, and the store gets one command for hundreds of
-tokens of several tasks. If a task has too many unsent parts, its handler waits for room. If the store does not answer,
-the handler waits no longer: the oldest unsent parts are dropped, and readers see a gap in the positions.
+tokens of several tasks. If a task has too many unsent parts, its handler waits for room. But while the store does not
+answer, handlers do not wait: the oldest unsent parts are dropped, and readers see a gap in the positions.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _log = structlog.get_logger("holdfast.worker")
 @dataclass(slots=True, eq=False)
 class UnsentParts(PartLog):
     """The parts of one delivery that the store does not have. `claim`: the claim under which the last parts were sent;
-    `sent`: how many parts were sent or dropped under it. `is_over`: the delivery has ended, or another worker has the
-    task. `changed` is set when parts were sent."""
+    `sent`: how many parts were sent or dropped under this claim. `is_over`: the delivery has ended, or another worker
+    has the task. `changed` is set when parts were sent."""
 
     sender: PartSender
     delivery: Delivery
@@ -82,8 +82,8 @@ class UnsentParts(PartLog):
             await self._make_room()
 
     async def end(self) -> None:
-        """Send the last parts. This comes before the report of the delivery's end, because the store takes no parts
-        after it."""
+        """Send the last parts. The worker calls this before it reports the delivery's end, because after this report
+        the store takes no parts."""
         is_late = False
         while (self.values or self.is_on_way) and not (is_late and self.sender.is_degraded):
             self.sender.hurried.set()
@@ -104,13 +104,13 @@ class UnsentParts(PartLog):
         return EmittedBatch(of.task_id, claim, of.run, number, len(values), b"[" + b",".join(values) + b"]")
 
     def gone(self) -> None:
-        """Note that the taken parts are not on their way any more."""
+        """Note that the parts returned by `take` are no longer on their way to the store."""
         self.is_on_way = False
         self.changed.set()
         self.changed = anyio.Event()
 
     def lose(self) -> None:
-        """Drop these parts and all later ones."""
+        """Drop the unsent parts and all later ones."""
         self.is_over = True
         self.values, self.size = [], 0
 
@@ -180,8 +180,8 @@ class PartSender:
             self._close()
 
     def _take(self) -> list[tuple[UnsentParts, EmittedBatch]]:
-        """The parts for one command to the store. Tasks whose parts found no room in the command come first the next
-        time."""
+        """The parts for one command to the store. If the command has no room for the parts of some tasks, the next
+        command begins with these tasks."""
         taken, size = list[tuple[UnsentParts, EmittedBatch]](), 0
         for unsent in list(self._open):
             if unsent.values and size < SENT_AT_ONCE:
@@ -279,8 +279,8 @@ KEPT_WITHIN = 5.0  # seconds that a stopped handler waits for the store to recor
 
 @dataclass(frozen=True, slots=True)
 class StoredSteps(StepLog):
-    """Records steps in the store. `lose` is called if another worker owns the task. It stops the handler, if the
-    handler still runs under the given claim."""
+    """Records steps in the store. If another worker owns the task, `lose` is called with the claim: it stops the
+    handler if the handler still runs under this claim."""
 
     context: WorkerContext
     delivery: Delivery

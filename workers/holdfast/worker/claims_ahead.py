@@ -5,20 +5,20 @@ Rule 1. A task that waits has not begun. Giving it back counts neither as a run 
 Rule 2. Tasks begin in the order of their claims. Another turn of a task that runs does not wait: its claim stops the
 first turn, whose end must not count for the second one.
 
-Rule 3. Tasks wait only where the wait is short: behind no task that takes longer than LONG, and behind no task of a
-CONTINUE schedule, because the next fire of the schedule has to begin before tasks claimed later.
+Rule 3. Tasks wait only if the wait is short: behind no task that takes longer than LONG, and behind no task of a
+CONTINUE schedule, because the schedule's next task has to begin before tasks claimed later.
 
 Rule 4. A worker claims nothing ahead if it drains, is quiet, runs a suspect alone, or if its lease has ended. After the
 end of its lease it begins nothing.
 
 Theory of operation. With short tasks a worker would mostly wait for answers of the store. So it claims up to 100 ms of
 work ahead: `TaskDurations` computes the number of tasks. The store gives tasks ahead only from lanes without a limit or
-a rate. A worker that finds its lane empty asks the other workers to give back the tasks that wait in them
+a rate. A worker that finds its lane empty asks the other workers to give back the tasks that they have not begun
 (`claims_ahead.lua`). Places that become free in one turn of the event loop are filled together in the next turn: this
 costs less than one by one.
 
-Warning. A worker that dies holds claims that it never began. Its page of begun tasks shows which these are, and
-recovery charges only tasks that had begun.
+Warning. A worker may die while it holds tasks that it never began. Its page of begun tasks shows which tasks these are,
+and recovery charges only tasks that had begun.
 """
 
 from __future__ import annotations
@@ -57,10 +57,12 @@ class ClaimsAhead:
         self.runner.on_end = self.ended
 
     def take(self, deliveries: Sequence[Delivery], *, wanted: bool = True) -> None:
-        """Begin these deliveries as far as there are places; the others wait, or go back. Another turn of a running
-        task does not wait here, because the end of the first turn would count for it. `wanted`: False if this worker
-        asked for no tasks, but an earlier request under the same number, which waited behind a bell, has claimed these
-        tasks."""
+        """Begin these deliveries as far as there are places; the others wait, or go back to the store. Another turn of
+        a running task does not wait here, because the end of the first turn would count for it.
+
+        `wanted`: False if this worker asked for no tasks, and an earlier request under the same number has claimed
+        these. The earlier request waited for a bell, together with the worker.
+        """
         self.runner.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead
         if waiting:
@@ -98,8 +100,8 @@ class ClaimsAhead:
         return len(self._state.ahead) > self.enough
 
     def may_hold(self, now: float) -> bool:
-        """True if tasks may wait here. They may not wait behind a long task, nor behind a task of a CONTINUE schedule,
-        because the schedule's next fire comes before newly claimed tasks."""
+        """True if tasks may wait here. They may not wait behind a long task. They may not wait behind a task of a
+        CONTINUE schedule either, because the schedule's next task comes before newly claimed tasks."""
         if self.context.spec.kind is not WorkerKind.WORKER or self._state.is_quiet or not may_claim(self._state, now):
             return False
         return self._seconds_to_long(now) > 0 and not any(map(may_be_fire, self._running.by_id))
@@ -110,7 +112,8 @@ class ClaimsAhead:
             self._remove(delivery, Settlement(delivery.task_id, delivery.claim, Settle.RETURNED, reason=why))
 
     def stop(self, task_id: str, claim: str, why: str) -> None:
-        """Cancel the handler of this task if it still runs under this claim. A task that waits will not begin."""
+        """Cancel the handler of this task if it still runs under this claim. If the task only waits, it will not
+        begin."""
         delivery = self._state.ahead.get(task_id)
         if delivery is None:
             self._running.stop(task_id, claim, why)
@@ -124,7 +127,7 @@ class ClaimsAhead:
             self._remove(delivery, None)
 
     async def watch_long(self) -> None:
-        """Give back waiting tasks as soon as a running task takes long; never returns."""
+        """Give the waiting tasks back as soon as a running task takes too long; never returns."""
         state = self._state
         while True:
             await state.changed.until(lambda: bool(state.ahead))

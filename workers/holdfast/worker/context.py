@@ -27,8 +27,8 @@ from holdfast_config import Settings
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
     """The identity and the settings of a worker. `incarnation`: 32 hex characters, new for each fork and never used
-    again. `kind`: which tasks it claims. `halt`: for a process that ends at halts, the number of the last halt before
-    its start."""
+    again. `kind`: which tasks it claims. `halt`: for a process that must end at a halt, the number of the last halt
+    before its start."""
 
     incarnation: str
     slot: int
@@ -59,9 +59,9 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class StoreRetries:
-    """Repeats one worker's calls of the store until they succeed. `degraded`: why the store cannot be used now; empty
-    if all calls succeed. `is_cut`: a connection has ended since the last pull, so the store may have been replaced or
-    set back."""
+    """Repeats one worker's calls of the store until they succeed. `degraded`: the reason why the store cannot be used
+    now; empty if all calls succeed. `is_cut`: a connection has ended since the last pull, so the store may have been
+    replaced or set back."""
 
     is_cut: bool = False
 
@@ -73,8 +73,8 @@ class StoreRetries:
 
     async def call(self, what: str, operation: Callable[[], Awaitable[T]]) -> T:
         """Call `operation` until it succeeds, however long that takes; returns its answer. `what` names the call in
-        logs. Every StoreError is retried. Somebody can mend the reason of a refusal, too (changed rights, a full disk),
-        and the worker must not lose a result because of it."""
+        logs. Every StoreError is retried, also a refusal: somebody may mend its reason (rights, a full disk), and until
+        then the worker must not lose a result."""
 
         try:
             return await operation()
@@ -119,9 +119,9 @@ def ignore_verdict(settlement: Settlement, verdict: Verdict) -> None:
 
 @dataclass(slots=True, repr=False)  # its parts refer to it, so a repr in a traceback would have no end
 class WorkerContext:
-    """The state and the objects that all parts of one worker share. Events end or interrupt the worker. `fenced`: the
-    store says DEAD, so other workers own its tasks. `unknown`: the store has lost this incarnation. `stuck`: a thread
-    does not stop.
+    """The state and the objects that all parts of one worker share. Three events end or interrupt the worker. `fenced`:
+    the store has declared the worker dead, so other workers own its tasks. `unknown`: the store has lost this
+    incarnation. `stuck`: a handler's thread does not stop.
 
     `on_verdict` is called with the store's answer to each settlement. `begun`: tasks that have begun and whose end the
     store does not know yet.
@@ -152,7 +152,7 @@ class WorkerContext:
         return self.state.exchange
 
     def heeds_bells(self) -> bool:
-        """True if a bell would be of use to this worker now."""
+        """True if the worker could take a task now, so a bell (the store's signal that tasks wait) is useful to it."""
         return heeds_bells(self.state, lease_clock())
 
     def seek(self) -> None:

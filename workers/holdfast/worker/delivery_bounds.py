@@ -46,8 +46,8 @@ class HandlerLimit:
         return self._free.value == 0
 
     def seconds_to_turn(self) -> float:
-        """Seconds after which a task that cannot wait here should try again. Deferred tasks get their places one after
-        the other."""
+        """The seconds after which a task for which there is no place should come again. Each call reserves the next
+        place that becomes free, so deferred tasks come one after the other."""
         now = self.clock()
         longest = max((now - moment for moment in self.begun), default=0.0)
         ahead = max(now, self._reserved_until) + max(self._mean, longest) / self.places
@@ -84,8 +84,8 @@ class HandlerLimits:
 
     @asynccontextmanager
     async def enter(self, limit: HandlerLimit) -> AsyncGenerator[None, None]:
-        """Wait for a place of this handler and take it. If no place is free, call `may_wait` first, which says if this
-        task may wait."""
+        """Wait for a place of this handler and take it; the block's end frees the place. If no place is free, first
+        call `may_wait`, which says whether this task may wait."""
         self._waiting += 1
         waiting = True
         try:
@@ -99,8 +99,8 @@ class HandlerLimits:
 
 @dataclass(slots=True)
 class DeliveryBounds:
-    """The bounds that settings, handlers and producers set. The bound that is set nearest to the task counts. `limits`:
-    the limits of handlers."""
+    """The bounds that settings, handlers and producers set. A bound of the task counts before one of the handler, and
+    this before one of the lane or the worker. `limits`: the limits of handlers."""
 
     settings: Settings
     clock: Callable[[], float]
@@ -133,7 +133,7 @@ class DeliveryBounds:
         return self._timeouts[lane]
 
     def limit_of(self, name: str | None, options: HandlerOptions) -> HandlerLimit | None:
-        """The places of the handler of this name; None: the handler has no limit."""
+        """The places of the handler with this name; None if the handler has no limit."""
         if name is None or options.places is None:
             return None
         return self.limits.of(MAIN_THREAD if options.in_main_thread else name, options.places)

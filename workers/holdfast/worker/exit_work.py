@@ -1,12 +1,12 @@
 """Does at the end of a worker what Python does at the end of a program: runs exit functions and closes files.
 
-A worker ends by `os._exit`, because the code of its forking parent must not go on in it. So Python's own end of a
-program never comes, and data of completed tasks in a buffer or an exporter would be lost.
+A worker ends by `os._exit`, because it is a forked process and must not go on with the code of its parent. So Python's
+usual end of a program never comes, and data of completed tasks in a buffer or an exporter would be lost.
 
 Python closes open files when they are garbage-collected, the outermost first: a text file, then the compressed file
 inside, then the file on the disk. Only `close` writes the end of a compressed file or the table of an archive. A few
-classes of the standard library that are no files also close themselves so. They are listed here. `__del__` of other
-objects is not called, because nobody knows what it does or how long it takes.
+classes of the standard library that are no files also close themselves in this way. They are listed here. `__del__` of
+other objects is not called, because nobody knows what it does or how long it takes.
 
 The time is bounded: an exit function that does not return is left behind. This does not wait for threads.
 """
@@ -85,8 +85,9 @@ def flush_files() -> None:
 
 
 def close_files() -> None:
-    """Close all files that are open for writing: outer files first, and files on a disk before those that may wait.
-    Standard streams are only flushed, because the process still goes on a little."""
+    """Close all files that are open for writing. Outer files are closed first, and files on a disk before files whose
+    reader may keep the process waiting. Standard streams are only flushed, because the process still goes on a
+    little."""
     for file in _Order([*_open_files(), *_closed_when_forgotten()]).files:
         with suppress(BaseException):  # as above
             if _is_standard(file):
@@ -191,5 +192,5 @@ def _end_late(over: threading.Event, status: int, seconds: float) -> None:
 
 
 def _told_already(_number: int, _frame: FrameType | None) -> None:
-    """Ignore a signal, because the process already ends. Unlike SIG_IGN, executed programs do not inherit a
-    function."""
+    """Ignore a signal, because the process already ends. This is a function and not SIG_IGN, because programs that the
+    process executes would inherit SIG_IGN."""

@@ -1,4 +1,5 @@
-"""Reports this worker to its parent every second, and asks for its replacement after many tasks or at much memory.
+"""Reports this worker to its parent every second. Asks the parent for a successor when the worker has run many tasks or
+uses much memory.
 
 The worker counts its tasks and measures its memory here; `core/recycle.py` has the rules.
 """
@@ -58,8 +59,8 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class Recycler:
-    """Counts tasks and measures memory. It updates `use` and `recycle_reason` of the state, and reports a reason to the
-    parent at once."""
+    """Counts tasks and measures memory, for the recycling of this worker (its replacement by a successor). It updates
+    `use` and `recycle_reason` of the state, and reports a reason to the parent at once."""
 
     state: WorkerState
     heartbeat: Heartbeat
@@ -68,8 +69,8 @@ class Recycler:
     _heavy: anyio.Event = field(default_factory=anyio.Event)
 
     def measure_first(self) -> str:
-        """Measure the worker before its first task. Returns the reason if no task can ever fit its limits, else an
-        empty text."""
+        """Measure the worker's memory before its first task. Returns the reason if the worker could never run a task
+        within its limits, else an empty text."""
         memory = self._memory()
         self.state.use = WorkerUse(first=memory, memory=memory)
         return recycle.refusal(self.state.limits, memory)

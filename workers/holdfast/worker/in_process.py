@@ -29,8 +29,8 @@ GIVE_BACK = 1.0  # seconds for cancelled handlers to save a checkpoint
 @dataclass(slots=True)
 class InProcessWorker:
     """A worker in this process. `drained` is set when the worker has drained: it claims and settles no more.
-    `released`: the number of unfinished tasks that it has given back. `over` is set when the worker has ended, threads
-    included, with the status `code`."""
+    `released`: the number of unfinished tasks that it has given back. `over` is set when the worker has ended, with its
+    threads; `code` is its exit status."""
 
     context: WorkerContext
     link: InProcessLink = field(default_factory=InProcessLink)
@@ -44,13 +44,13 @@ class InProcessWorker:
         return self.context.incarnation
 
     def set_ready(self, ready: bool) -> None:
-        """Tell the worker if tasks can begin now. While they cannot, it claims none."""
+        """Tell the worker if tasks can begin now. While they cannot, the worker claims none."""
         self.context.state.is_ready = ready
         if ready:
             self.context.seek()
 
     def drain(self, seconds: float) -> None:
-        """Have the worker finish within this many seconds. A later call can only hasten an earlier one."""
+        """Have the worker finish within this many seconds. A later call can only shorten the time."""
         now = time.monotonic()
         self.link.tell(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
 
@@ -66,8 +66,8 @@ class InProcessWorker:
                 raise HandlerError(message.error, message.traceback)
 
     async def attend(self) -> None:
-        """Read the worker's messages and note that it has drained. Other messages are ignored, because only a parent
-        that could replace the worker needs them."""
+        """Read the worker's messages, and note when it has drained. Other messages are ignored: they are for a parent
+        that could replace the worker."""
         while True:
             if isinstance(message := await self.link.hear(), Drained):
                 self.released = message.released + message.held

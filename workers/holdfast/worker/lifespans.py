@@ -1,4 +1,5 @@
-"""Opens the lifespans of a handler, holds them open while the worker runs, and closes them at its end.
+"""Opens the lifespans of a handler (generators that yield objects for handlers, such as a pool), holds them open while
+the worker runs, and closes them at its end.
 
 All of this happens in one asyncio task, because a generator that yields inside a task group must be left in the asyncio
 task that entered it. Plain generators run in threads.
@@ -59,7 +60,8 @@ class Lifespans:
         self._opened.set()
 
     async def close(self, seconds: float) -> None:
-        """Run the code behind the yields, the last lifespan first. After `seconds` the rest is cancelled."""
+        """Run the code of the lifespans after their yields, beginning with the last lifespan. After `seconds`, code
+        that still runs is cancelled."""
         if not self.lifespans:
             return
         self._closing.set()

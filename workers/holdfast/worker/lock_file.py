@@ -1,4 +1,5 @@
-"""A worker holds a lock file while its process lives. By these files, a steward that starts later finds dead workers.
+"""A worker holds a lock file while its process lives. A steward that starts later finds dead workers by their lock
+files, which are no longer locked.
 
 Beside the lock file lies the page on which the worker notes the tasks that it has begun.
 """
@@ -31,14 +32,15 @@ def hold_lock(spec: WorkerSpec) -> None:
 
 
 def open_page(spec: WorkerSpec) -> BegunTasks:
-    """Open the page on which a worker notes its begun tasks; the worker must hold its lock. It has room for running
-    tasks, and for ended tasks that are not reported yet."""
+    """Open the page on which a worker notes its begun tasks; the worker must hold its lock. The page has room for
+    running tasks, and for ended tasks that are not reported yet."""
     path = _path(spec).with_suffix(begun_page.SUFFIX)
     return BegunTasks(locks.create_mapped(path, begun_page.blank(2 * (spec.capacity + MOST), boot_id())))
 
 
 def drop_lock(spec: WorkerSpec) -> None:
-    """Remove the lock file. A worker without a parent does this at its end, because nobody else would."""
+    """Remove the lock file. A worker without a parent calls this at its end, because no other process would remove the
+    file."""
     _path(spec).unlink(missing_ok=True)
 
 

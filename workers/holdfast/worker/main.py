@@ -49,7 +49,7 @@ def prepare(settings: Settings, handler: Handler) -> None:
 
 
 def of_worker(settings: Settings) -> tuple[Handler, Store]:
-    """The handler and the store of a worker. Both come from the process that forked the worker, if it has made them;
+    """The handler and the store of a worker. If the process that forked this one has prepared them, these are used;
     otherwise they are made now. The caller must close the store with `aclose`. Raises HandlerError."""
     if _prepared is not None and _prepared[0] is settings:
         return _prepared[1:]
@@ -106,7 +106,8 @@ def _tell_leftover(error: BaseException) -> None:
 
 
 def _tell_failed(channel: socket.socket, error: str, traceback: str) -> None:
-    """Report a failed boot. If this worker had reported ready before, the parent treats it as a crash."""
+    """Report to the parent that the boot has failed. If this worker had already reported that it was ready, the parent
+    treats the failure as a crash."""
     message = BootFailed(ChildExit.BOOT_FAILED, error, traceback)
     with suppress(OSError):
         channel.settimeout(LAST_MESSAGES_TIMEOUT)

@@ -1,7 +1,8 @@
 """This worker's membership in the store: it registers, renews its lease, and publishes what its application defines.
 
 A worker registers its incarnation before it is ready, and again whenever the store has lost the incarnation. If the
-store has declared the incarnation dead, it has given the tasks to other workers. Then this worker is fenced, and ends.
+store has declared the incarnation dead, the store has given the tasks to other workers. Then this worker is fenced: it
+stops its handlers, reports nothing, and ends.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class WorkerRegistration:
     handler: Handler
 
     async def register(self) -> None:
-        """Register the worker. If the store refuses, because it has declared the worker dead or its id is in use, the
-        worker ends."""
+        """Register the worker. If the store refuses, the worker ends. The store refuses if it has declared the worker
+        dead, or if another worker uses its id."""
         context = self.context
         introduced = introduction(context.spec, self.handler)
         standing = await context.retries.call(
@@ -96,8 +97,8 @@ NEXT_STEP = 0.01  # seconds: many stale entries must not delay other clients
 
 
 async def tend(store: Store, lanes: Sequence[str]) -> None:
-    """Tend these lanes once: put back what is missing in them, and let due tasks begin. This takes one call of the
-    store, or several if there is much to do."""
+    """Tend these lanes once: put back missing entries, and let due tasks begin. This takes one call of the store, or
+    several if there is much to do."""
     rest = lanes
     while rest:
         tended = await store.tend(rest)
@@ -165,8 +166,8 @@ class LeaseRenewal:
             signal.setitimer(signal.ITIMER_REAL, state.lease.seconds)
 
     def _look_for_work(self, renewed: Renewed) -> None:
-        """Ask the store if entries wait. A bell, a hint or an answer may have been lost with a connection that died
-        unnoticed."""
+        """If the answer to a renewal shows work, ask the store for tasks. A bell, a hint or an answer may have been
+        lost with a connection that died unnoticed."""
         state = self.context.state
         if renewed.quiet != state.is_quiet or state.exchange.is_unheard(renewed.request):
             state.want_pull()

@@ -1,8 +1,8 @@
-"""Turns each line that a handler prints into a log line with its task; all other output passes unchanged.
+"""Turns each line that a handler prints into a log line with its task. Other output passes unchanged.
 
 The process's standard streams are replaced by streams that check which task runs. Output of C extensions, child
-processes and `os.write` does not come through them and passes unchanged. A line is logged when its end comes, at a
-flush, or at the end of the task. So a flushed line is not lost with the process.
+processes and `os.write` does not come through these streams and passes unchanged. A line is logged at its line break,
+at a flush, or at the end of the task. So a flushed line is not lost with the process.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def is_installed() -> bool:
 
 
 def end_of(task: LoggedTask) -> None:
-    """Log the lines that this task has begun and not ended."""
+    """Log the lines of this task that have no line break yet."""
     _end([writer for writer in list(unfinished) if writer[1] is task])  # a copy: threads go on writing
 
 
 def finish() -> None:
-    """Log all lines that have begun, because the process ends."""
+    """Log all lines that have no line break yet, because the process ends."""
     _end(list(unfinished))
 
 
@@ -117,7 +117,7 @@ class TaskStream:
         self._through.flush()
 
     def end(self, task: LoggedTask, thread: int) -> None:
-        """Log the line that this thread of the task has begun."""
+        """Log the line of this thread of the task, although it has no line break yet."""
         writer = (self, task, thread)
         decoder = self._decoders.pop(writer, None)
         rest = decoder.decode(b"", final=True) if decoder else ""
@@ -214,8 +214,8 @@ class TaskLog:
 
 
 class LogOfCopy(TaskLog):
-    """Replaces the log in a process that a handler forked. The delivery belongs to the worker, so at its end this
-    process ends."""
+    """Replaces the task log in a process that a handler forked. The delivery belongs to the worker. So when the handler
+    ends in the forked process, that process ends, too."""
 
     def ended(self, task: Task, outcome: Outcome | Deferred, report: Settlement | None) -> None:
         match outcome:

@@ -1,12 +1,13 @@
-"""How a worker gets its work: it blocks on BLPOP until a bell rings, then pulls.
+"""How a worker gets its work: it blocks on BLPOP until a bell rings, then pulls. A bell is a list in Redis; the store
+pushes an element to it when tasks wait.
 
 - `Puller` sends one request at a time. A request reports ended tasks and brings the next ones.
 - `HintListener` waits in BLPOP: on this worker's own hints always, and on the bells of its lanes while it can take
   work. Hints and bells carry no data. A lost bell delays a task until the next poll, a lost hint until the next
   renewal.
-- If a worker holds nothing, and its last pull found nothing, it sends its next pull together with the wait for a
-  bell. The store runs this pull when the bell rings: the pull waits behind the bell. A task that comes to an idle queue
-  then costs one round trip less.
+- If a worker holds nothing, and its last pull found nothing, it sends its next pull together with the wait for a bell.
+  The store runs this pull when the bell rings: the pull waits behind the bell. A task that comes to an idle queue then
+  costs one round trip less.
 
 A pull behind the bell can go wrong in these ways:
 
@@ -15,7 +16,7 @@ A pull behind the bell can go wrong in these ways:
 - The host becomes quiet. The worker asks at once, and the waiting pull claims nothing any more.
 - The worker does not run when the bell rings. Its claim goes back: see `holdfast/core/begun_page.py`.
 - The answer does not come, because the connection has died unnoticed. The next renewal reports that the store has run
-  the request, and the worker sends it again.
+  the request, and the worker sends the request again.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ def _is_empty(pulled: Pulled) -> bool:
 
 @dataclass(slots=True)
 class Puller:
-    """Pulls for one worker. `answered`: number of answered pulls. `found_nothing`: no pull is under way, and the last
-    one found no work and no fire to make. `report_within`: the longest time in seconds that an outcome waits while
-    enough tasks wait to begin. `fire_spans` makes spans for fires of CONTINUE schedules."""
+    """Sends the pulls of one worker. `answered`: number of answered pulls. `found_nothing`: no pull is under way, and
+    the last one brought neither tasks nor schedules. `report_within`: the longest time in seconds that an outcome waits
+    while enough tasks wait to begin. `fire_spans` makes the spans for new tasks of CONTINUE schedules."""
 
     context: WorkerContext
     ahead: ClaimsAhead
@@ -104,7 +105,8 @@ class Puller:
             state.changed.announce()
 
     async def take_waiting(self, pulled: Pulled) -> bool:
-        """Take the answer of the request behind a bell. False if its number has been used again since."""
+        """Take in the answer of the request that waited behind a bell. Returns False if another request has used its
+        number since."""
         request = self.context.exchange.waiting
         if request is None:
             return False
@@ -185,7 +187,8 @@ class Puller:
             self.context.unknown.set()
 
     async def _note_quiet(self) -> None:
-        """Log once that this host claims nothing, or claims again."""
+        """Log once when this host becomes quiet or halted (its workers claim no tasks), and once when it is so no
+        longer."""
         quiet = self.context.state.is_quiet
         if quiet == self._noted_quiet or (quiet and await self._ends_at_halt()):
             return
@@ -207,7 +210,7 @@ class Puller:
 
 @dataclass(slots=True)
 class HintListener:
-    """Waits for hints and bells for one worker."""
+    """Waits for hints (messages of the store for this worker) and bells (the store's signal that tasks wait)."""
 
     context: WorkerContext
     puller: Puller
@@ -233,9 +236,9 @@ class HintListener:
             self._heed(hint)
 
     async def wake(self) -> None:
-        """If the worker waits for hints only, end this wait as soon as bells are useful; never returns.
+        """While the worker waits for hints only: end this wait as soon as bells are useful; never returns.
 
-        The hint that ends the wait may be lost. The worker sends another one only after the next answer.
+        The hint that ends the wait may be lost. The worker sends another hint only after its wait was answered.
         """
         context = self.context
         while True:
@@ -272,13 +275,13 @@ class HintListener:
         return min(poll, LONE_POLL) if context.retries.degraded else poll
 
     async def _await_slots(self) -> None:
-        """Wait 2 ms for a free slot before waiting for hints only. Otherwise a slot that becomes free at once would
-        have to end the wait for hints."""
+        """Wait 2 ms for a free slot, before waiting for hints without bells. If a slot became free just after the
+        beginning of that wait, the wait would have to be ended at once."""
         with anyio.move_on_after(SETTLE_DELAY):
             await self.context.state.changed.until(self.context.heeds_bells)
 
     def _misses_bells(self) -> bool:
-        """True if the worker waits for hints only, though a bell would be useful."""
+        """True if the worker waits for hints without bells, although a bell would now be useful."""
         is_woken = self._woken_after == self.context.exchange.answered
         return self._hints_only and not is_woken and self.context.heeds_bells()
 
@@ -297,14 +300,15 @@ class HintListener:
         return None, None  # the pull was withdrawn
 
     def _offer(self, send: SendPull | None) -> None:
-        """Take the function that sends a pull behind the wait for a bell; None if no pull can be sent any more."""
+        """Take the function that sends a pull behind the present wait for a bell; None if it is too late for such a
+        pull."""
         self._send_pull = send
         if send is not None and self._may_pull_behind():
             self._pull_behind()
 
     def _may_pull_behind(self) -> bool:
-        """True if the next pull can wait behind the bell. It cannot while a pull is wanted or under way, before the
-        store knows of a new connection, or while fires of CONTINUE schedules are made."""
+        """True if the next pull can wait behind the bell. False while a pull is wanted or under way, while the store
+        does not know of a new connection, and while the worker creates tasks of CONTINUE schedules."""
         if self._send_pull is None or self.context.retries.is_cut or not self.context.exchange.settled:
             return False
         return self.puller.found_nothing and self.context.heeds_bells()
@@ -320,8 +324,8 @@ class HintListener:
         self.context.state.changed.announce()
 
     def _is_to_ask(self, hint: Hint | None) -> bool:
-        """True if the worker must ask the store now. After a bell even a full worker asks, so that the store rings for
-        the other workers."""
+        """True if the worker must ask the store now. After a bell even a full worker asks, so that the store rings the
+        bell for other workers."""
         if hint is not None:
             return hint.kind in {HintKind.BELL, HintKind.LOOK}
         return not self._hints_only or self.context.state.is_apart
@@ -338,11 +342,12 @@ class HintListener:
 
 @dataclass
 class ContinuedSchedules:
-    """Fires a CONTINUE schedule as soon as this worker has settled its task.
+    """Creates the next task of a CONTINUE schedule as soon as this worker has settled the last one.
 
-    A steward would fire the schedule, too, but perhaps after this worker has claimed another task. Then two CONTINUE
-    schedules would alternate, whatever the weights of their lanes. The steward fires schedules that this worker cannot
-    fire. `timeout`: how many seconds firing may delay the worker's next claim. `spans` makes a span for each fire.
+    A steward would create the task, too, but perhaps after this worker has claimed another task. Then two CONTINUE
+    schedules would alternate, whatever the weights of their lanes. If this worker cannot create the task, the steward
+    does. `timeout`: how many seconds this may delay the worker's next claim. `spans` makes a span for each created
+    task.
     """
 
     context: WorkerContext
@@ -360,7 +365,7 @@ class ContinuedSchedules:
         )
 
     async def fire(self, schedule_ids: Sequence[str]) -> None:
-        """Fire these schedules. Never raises, because a steward fires those that are left."""
+        """Create the next tasks of these schedules. Never raises: a steward creates the tasks that are left."""
         with anyio.move_on_after(self.timeout) as scope:
             try:
                 await self._fire(schedule_ids)

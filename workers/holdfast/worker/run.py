@@ -55,9 +55,9 @@ _log = structlog.get_logger("holdfast.worker")
 
 @dataclass(slots=True)
 class TaskRunner:
-    """Runs the deliveries of one worker. `on_end` is called when a delivery has ended. `released` counts the tasks
-    given back unfinished. `_scopes`: the class of cancel scopes, looked up once, because `anyio.CancelScope` looks for
-    the event loop each time."""
+    """Runs the deliveries of one worker. `on_end` is called when a delivery has ended. `released` counts the tasks that
+    were given back unfinished. `_scopes`: the class of cancel scopes, looked up once, because `anyio.CancelScope` looks
+    for the event loop each time."""
 
     context: WorkerContext
     handler: Handler
@@ -110,8 +110,8 @@ class TaskRunner:
             become_copy(running.task)
 
     def start(self, delivery: Delivery, now: float) -> None:
-        """Begin this delivery, at `now` by the clock of the lease. A suspect is reported to the parent first, because
-        it may kill this process at once."""
+        """Begin this delivery, at `now` by the clock of the lease. If the task is a suspect, this first reports it to
+        the parent, because a suspect may kill the process at once."""
         self.context.begun.add(delivery.task_id)  # reading it may end this process
         self.recycler.task_begun()
         if self._is_quarantine:
@@ -166,8 +166,8 @@ class TaskRunner:
             self.tasks.fail(running, delivery.task_id, bug)
 
     def _begins(self, delivery: Delivery, now: float) -> bool:
-        """Note that the delivery begins. False if the task may have begun elsewhere: its claim was revoked, or this
-        process stood still past the end of its lease."""
+        """Note that the delivery begins. Returns False if another worker may have begun the task: the claim was
+        revoked, or this process stood still until its lease had ended."""
         begun = self.context.begun
         begun.add(delivery.task_id)
         if begun.is_revoked(delivery.claim) or not self.context.state.lease.holds(now):
@@ -216,7 +216,8 @@ class TaskRunner:
             return await called
 
     def _end(self, delivery: Delivery, running: RunningTask, outcome: Outcome | Deferred, progress: str = "") -> None:
-        """Report the outcome with the next pull, and free the place. `progress`: the last one, if it was not sent."""
+        """Report the outcome with the next pull, and free the place. `progress`: the last progress, if it was not
+        sent."""
         is_latest = self._running[delivery.task_id] is running
         if not is_latest:  # a later turn was claimed since, and this outcome must not count for it
             outcome = HandlerStopped(running.stopped_by)
@@ -272,8 +273,8 @@ def _escaped(error: BaseException, delivery: Delivery, outcome: Outcome | Deferr
 
 
 async def _whole(parts: PartLog) -> str:
-    """Send the last parts. Returns the last progress, if it was not sent. An asyncio task that the handler left behind
-    may still cancel this one. The cancel is ignored, because the handler has ended."""
+    """Send the last parts. Returns the last progress, if it was not sent. An asyncio task that the handler has left
+    behind may cancel this asyncio task. Such a cancel is ignored, because the handler has ended."""
     while True:
         try:
             await parts.end()

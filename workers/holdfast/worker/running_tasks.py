@@ -1,8 +1,8 @@
 """The tasks that run in this worker, and the watch over them: no delivery is left running, and each reaches its end.
 
-Deliveries are plain asyncio tasks, because a task of an anyio group costs several times as much to begin. They are
-cancelled only through their scopes: this reaches handlers in threads, and waits for them. The scope is made at the
-beginning, because a thread that a handler starts inherits it and learns of a cancel through it.
+Deliveries are plain asyncio tasks, because a task of an anyio group costs several times as much to begin. Deliveries
+are cancelled only through their cancel scopes: this reaches handlers in threads, and waits for them. The scope is made
+at the beginning, because a thread that a handler starts inherits the scope and learns of a cancel through it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class RunningTask:
     """A delivery that runs. `earlier`: another turn of the same task, which was stopped; this delivery begins when that
     turn has ended. `ended`: set if a later turn waits for this one. `runner`: its asyncio task, kept here because an
     event loop does not keep its tasks alive. `begun_at` and `called_at` (when its handler was called; 0: not yet) are
-    by the clock of the lease. `stopped_by`: cancel, pause, drain, lost, another-turn, fenced or over; empty if nothing
-    has stopped it. `waits`: it waits for a place of its handler. `span`: its span, if there are traces."""
+    by the clock of the lease. `stopped_by`: the reason for a stop (cancel, pause, drain, lost, another-turn, fenced or
+    over); empty if the delivery was not stopped. `waits`: it waits for a place of its handler. `span`: its span, if
+    there are traces."""
 
     task: Task
     scope: anyio.CancelScope
@@ -60,8 +61,8 @@ class RunningTask:
     span: Span | None = None
 
     async def await_earlier(self) -> None:
-        """Wait until the earlier turn has ended, even if this one is stopped before: two turns of a task never run at
-        once."""
+        """Wait until the earlier turn has ended, even if this delivery is stopped in the meantime: two turns of a task
+        never run at once."""
         if self.earlier and self.earlier.ended:
             with anyio.CancelScope(shield=True):
                 await self.earlier.ended.wait()
@@ -73,7 +74,7 @@ class RunningTask:
         self.scope.cancel()
 
     def stopped(self) -> Outcome:
-        """The outcome of a stopped delivery whose handler gave none."""
+        """The outcome of a delivery that was stopped and whose handler gave no outcome."""
         return HandlerStopped(self.stopped_by, not self.waits) if self.stopped_by else _CANCELLED
 
 
@@ -142,8 +143,8 @@ class RunningTasks:
         }
 
     def noted(self, stored: Iterable[Holding]) -> None:
-        """Note that the store has the progress and checkpoints in `stored`. These are sent again until the store
-        answers, so a lost renewal loses no checkpoint."""
+        """Note that the store has these values. Progress and checkpoints are sent again until the store answers, so a
+        lost renewal loses no checkpoint."""
         for holding in stored:
             running = self.by_id.get(holding.task_id)
             if running and holding.checkpoint is not None:
@@ -198,15 +199,15 @@ class RunningTasks:
                 self.fail(running, task_id, bug)
 
     def _heed_threads_left(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Ask the parent for a successor while some places for threads are free: threads that tasks left behind never
-        free theirs."""
+        """Ask the parent for a successor while some places for threads are still free. A thread that a task left behind
+        never frees its place."""
         left = threads_left(loop, {id(each.task.notes) for each in self.by_id.values()})
         if left >= MOST_LEFT:
             self.recycler.ask(f"{counted(left, 'thread')} that tasks have left behind")
 
 
 def _as_failure(bug: BaseException) -> Exception:
-    """The error, in a form that a future can hold. A RuntimeError replaces an error that a future refuses, or that
+    """The error in a form that a future accepts. A RuntimeError stands for an error that a future refuses, or that
     would stop the event loop."""
     if is_error(bug, Exception) and not is_error(bug, StopIteration):
         return cast("Exception", bug)

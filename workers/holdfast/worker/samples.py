@@ -31,8 +31,8 @@ class Slowest(NamedTuple):
 
 @dataclass(slots=True)
 class Measured:
-    """The runs of one series with one outcome. `seconds`, `waited_ms`: one value for each run. The sizes are sums in
-    bytes. `slowest`: the slowest run with a span."""
+    """The runs of one pair of lane and handler that had the same outcome. `seconds`, `waited_ms`: one value for each
+    run. The sizes are sums in bytes. `slowest`: the slowest run with a span."""
 
     lane: str
     outcome: Settle
@@ -45,9 +45,9 @@ class Measured:
 
 @dataclass(slots=True)
 class Samples:
-    """The measurements of one worker that are not sent yet. `_latest`: by handler, where its last run was noted. Most
-    runs of a handler have the same lane and outcome as the one before, and comparing these is faster than building a
-    key."""
+    """The measurements of one worker that are not sent yet. `_latest`: for each handler, the entry of its last run.
+    Most runs of a handler have the same lane and outcome as the run before, and comparing these is faster than building
+    a key."""
 
     context: WorkerContext
     _number: int = 0

@@ -38,7 +38,7 @@ class Changes:
                 event.set()
 
     async def next(self, condition: Callable[[], bool] = _always) -> None:
-        """Wait for the next change that finds this condition true."""
+        """Wait for the next change after which this condition is true."""
         event = asyncio.Event()
         self._waiting[event] = condition
         try:
@@ -60,10 +60,10 @@ class WorkerState:
     of the claims; `durations` decides how many may wait. `use`: tasks done and memory; beyond `limits` this worker is
     recycled. `recycle_reason`: why it should be recycled; empty if it need not be. `is_ready`: a task could begin now
     (False while an application asks for none). `is_draining`: the worker finishes its tasks, then ends. `is_quiet`: the
-    store said that this host must claim nothing. `is_apart`: the store said that a suspect runs here alone, or is next.
-    `is_vouched_for`: a steward renews the lease of this worker, too. `pull_wanted`, `renewal_wanted`: send the next
-    request, or the next renewal, at once. `inbox_waits`: entries too large for the store to read wait for this
-    worker."""
+    store said that this host must claim nothing. `is_apart`: the store said that a suspect runs in this process alone,
+    or will be the next task here. `is_vouched_for`: a steward renews the lease of this worker, too. `pull_wanted`,
+    `renewal_wanted`: send the next request, or the next renewal, at once. `inbox_waits`: this worker's inbox has
+    entries that are too large for the store to read."""
 
     exchange: Exchange
     lease: Lease
@@ -96,7 +96,8 @@ class WorkerState:
 
 
 def may_claim(state: WorkerState, now: float) -> bool:
-    """True if this worker may claim. False while it drains, after the end of its lease, and while it is not ready."""
+    """True if this worker may claim tasks. False while it drains, while it is not ready, and after the end of its
+    lease."""
     return not state.is_draining and state.lease.holds(now) and state.is_ready
 
 
@@ -119,7 +120,8 @@ def claims_ahead(state: WorkerState, slots: int, now: float) -> int:
 
 
 def heeds_bells(state: WorkerState, now: float) -> bool:
-    """True if a bell would be useful. It would not be if the worker may claim nothing, or is about to ask the store."""
+    """True if a bell (the store's signal that tasks wait) would be useful. False if the worker may claim nothing, or is
+    about to ask the store."""
     if state.is_quiet or state.is_apart or state.pull_wanted:
         return False
     return slots_to_claim(state, now) > 0

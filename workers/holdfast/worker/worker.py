@@ -1,5 +1,5 @@
-"""One worker, from its registration to its exit status. This puts the worker's parts together, and decides when it
-drains."""
+"""One worker, from its registration to its exit status. This module puts the worker's parts together, and decides when
+the worker drains."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ ANSWER_TIMEOUT = 2.0  # seconds for the store to answer a worker that holds noth
 
 @dataclass(slots=True)
 class WorkerDrain:
-    """The drain of one worker. Times are CLOCK_MONOTONIC seconds. A later order can only hasten the first."""
+    """The drain of one worker: it finishes its tasks, then ends. Times are CLOCK_MONOTONIC seconds. A later order can
+    only shorten the time of the first."""
 
     context: WorkerContext
     ahead: ClaimsAhead
@@ -50,7 +51,7 @@ class WorkerDrain:
     _deadline: float = float("inf")
 
     def begin(self, order: Drain) -> None:
-        """Drain as ordered. The next renewal tells the store, so that it shows this worker as draining."""
+        """Drain as ordered. The next renewal tells the store that this worker drains, so that operators see it."""
         self._cancel_at = min(self._cancel_at, order.cancel_at)
         self._deadline = min(self._deadline, order.deadline)
         self.context.state.is_draining = True
@@ -88,7 +89,7 @@ ASK_EVERY = 0.5  # seconds: no bell is rung for suspects
 
 
 async def idle_limit_reached(context: WorkerContext) -> None:
-    """Ask the store for suspects again and again. Returns when none has come for too long."""
+    """Ask the store for suspects again and again. Returns when the worker has had none for LIMIT seconds."""
     idle_since = time.monotonic()
     while time.monotonic() - idle_since < LIMIT:
         await anyio.sleep(ASK_EVERY)
@@ -170,7 +171,8 @@ class QueueWorker:
         self._lifespans = Lifespans(handler.lifespans, partial(self._end, ChildExit.BUG, 0.0))
 
     async def run(self) -> ChildExit:
-        """Serve until drained, fenced, stuck or orphaned; returns the exit status."""
+        """Serve until the worker has drained, the store has declared it dead, a thread does not stop, or the parent is
+        gone. Returns the exit status."""
         self._begin(
             self._runner.serve,
             self._runner.parts.serve,
@@ -222,7 +224,7 @@ class QueueWorker:
         self._lifespans.give_up("was not opened: the worker is told to stop")
 
     async def _refuse(self, failure: HandlerError) -> ChildExit:
-        """Report `failure` to the parent and end before the first task. If the worker has been told to stop in the
+        """Report `failure` to the parent, and end before the first task. If the parent has ordered a drain in the
         meantime, report a drain instead."""
         if self._context.state.is_draining:
             self._link.send(Drained(0))
@@ -249,8 +251,8 @@ class QueueWorker:
             listening.cancel_scope.cancel()
 
     async def _leave(self) -> None:
-        """Tell the store that this worker leaves. If the worker took a bell at the last moment, its last pull makes the
-        store ring for other workers."""
+        """Tell the store that this worker leaves. If the worker took a bell's signal at the last moment, its last pull
+        makes the store ring the bell again for other workers."""
         if not self._context.fenced.is_set():
             with anyio.move_on_after(LAST_MESSAGES_TIMEOUT):
                 await self._puller.pull_now()
@@ -269,7 +271,7 @@ class QueueWorker:
 
     def _end(self, status: ChildExit, seconds: float) -> None:
         """Drain within `seconds`, without an order of the parent. If several calls name a `status` that is not OK, the
-        first becomes the exit status."""
+        first of these becomes the exit status."""
         self._exit = self._exit or status
         now = time.monotonic()
         self._drain.begin(Drain(now + seconds * (1 - CANCEL_SHARE), now + seconds))
@@ -295,7 +297,8 @@ class QueueWorker:
                 drain()
 
     async def _heed_fence(self) -> None:
-        """End when fenced: other workers own the tasks, so stop the handlers and report nothing."""
+        """When the store has declared this worker dead, end it. Other workers own the tasks, so the handlers are
+        stopped and nothing is reported."""
         await self._context.fenced.wait()
         _log.error("the store has declared this worker dead; it cancels everything and ends")
         self._ahead.drop()

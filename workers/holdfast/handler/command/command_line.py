@@ -18,8 +18,8 @@ _ELF = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that can be executed. `words` are its arguments, the first as the operator wrote it; `path` is the file
-    that is executed."""
+    """A command that can be executed. `words`: its arguments; the first is the program as the operator wrote it.
+    `path`: the file that is executed."""
 
     words: tuple[str, ...]
     path: Path
@@ -96,8 +96,8 @@ def _beginning(path: Path) -> bytes | None:
 
 
 def _words(beginning: bytes) -> list[str]:
-    """The words of a first line, split as the kernel does: only at blanks and tabs, so a carriage return is part of a
-    name."""
+    """The words of a file's first line, split like the kernel does: only at blanks and tabs. So a carriage return is
+    part of a name."""
     return re.split(r"[ \t]+", os.fsdecode(beginning[2:].split(b"\n")[0]).strip(" \t"))
 
 

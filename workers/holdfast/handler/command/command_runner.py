@@ -81,7 +81,7 @@ def _signal(number: int) -> str:
 
 
 def input_document(task: Task, messages: list[Message]) -> bytes:
-    """One JSON object; `attempt` counts from 1, `deadline` is in Unix time."""
+    """The input of a command: one JSON object with the task. `attempt` counts from 1, `deadline` is in Unix time."""
     fields: dict[str, Any] = {
         "task_id": task.id,
         "context_id": task.context_id,
@@ -198,7 +198,7 @@ def _keep_checkpoint(task: Task, output: bytes) -> None:
 
 
 def _marks(environment: Mapping[str, str]) -> list[bytes]:
-    """The `NAME=value` entries of the environment that only processes of this run have. They are unique, because a
-    worker runs a task only once at a time."""
+    """The `NAME=value` entries of the environment by which the processes of this run are found. No other run has the
+    same entries, because a worker runs a task only once at a time."""
     carried = [name for name in (names.INCARNATION, names.TASK_ID) if name in environment]
     return [os.fsencode(f"{name}={environment[name]}") for name in carried]

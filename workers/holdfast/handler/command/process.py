@@ -1,8 +1,8 @@
 """One process of a command, from its start until it and its descendants are gone.
 
-The process leads a session of its own. After its end it is reaped only when its group has been killed. Before that, the
-kernel gives its number to no other group. Processes that escaped into other sessions are found by the marks in their
-environment.
+The process leads a session of its own. After its end it is reaped only when its group has been killed: until it is
+reaped, the kernel gives its number to no other group. Processes that have moved into other sessions are found by
+`NAME=value` entries in their environment.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ async def feed(pipe: IO[bytes], document: bytes) -> None:
 
 
 async def listen(pipe: IO[bytes], take: Callable[[bytes], None]) -> None:
-    """Call `take` with each chunk, until every writer has closed the pipe. This reads one chunk per turn of the event
-    loop, so that other tasks run in between."""
+    """Call `take` with each chunk, until every writer has closed the pipe. Reads one chunk per turn of the event loop,
+    so that other tasks run in between."""
     os.set_blocking(pipe.fileno(), False)
     while True:
         await anyio.wait_readable(pipe)
@@ -98,7 +98,7 @@ class Remarks:
         self._add(rest)
 
     def finish(self) -> None:
-        """Log the line that has begun, even if its end is missing."""
+        """Log the last line, even if it has no line break."""
         if line := _text(self._line).strip():
             self._log(line)
         self._line.clear()
