@@ -55,7 +55,8 @@ _module, _name, _qualified_name = _slot(type, "__module__"), _slot(type, "__name
 
 
 def is_error(error: BaseException, *kinds: type[BaseException]) -> bool:
-    """Like isinstance, but without reading the object's `__class__`, because user code may define it."""
+    """True if the error is of one of these kinds. Unlike isinstance, this does not read the object's `__class__`,
+    because user code may define it."""
     return issubclass(type(error), kinds)
 
 

@@ -35,7 +35,8 @@ def rule_problems(given: Mapping[str, ValueWithOrigin]) -> list[str]:
 
 
 def _without_server(given: Mapping[str, ValueWithOrigin]) -> list[str]:
-    """The problems if no server is named: the embedded store would ignore the settings of a server."""
+    """The problems if no server is named: settings that need a server. The supervisor would use its embedded store and
+    ignore these settings."""
     scheduler = given.get("scheduler_type")
     named = "" if scheduler is None else str(scheduler.value).strip().lower()
     if "redis_url" in given or "redis_host" in given or named == "memory":

@@ -192,7 +192,8 @@ def _path(base: ValueWithOrigin) -> Path:
 
 
 def _of_project(base: ValueWithOrigin, project: Project) -> ValueWithOrigin:
-    """The folder of a project below the base. A folder of systemd belongs to one service, so it is returned itself."""
+    """The folder of a project below the base. If systemd named the base, the base itself, because it belongs to one
+    service only."""
     if base.named:
         return base
     return ValueWithOrigin(base.key, _path(base) / project.name, named=False, is_of_project=True)

@@ -97,8 +97,8 @@ class HeldTasks:
         return held if held and not held.stopped else None
 
     def drop(self, held: HeldTask) -> None:
-        """Remove a task that its worker no longer holds. Unless the task was stopped, keep it until the store has
-        answered the report of its outcome."""
+        """Remove a task that its worker no longer holds. If the task was not stopped, it is still remembered until the
+        store has answered the report of its outcome."""
         self._held.pop(held.task_id, None)
         if not held.stopped:
             self._ending[held.task_id] = held

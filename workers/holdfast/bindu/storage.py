@@ -207,7 +207,7 @@ class TaskLookup(LazyStore):
             noted.add(task_id)
             yield task_id
         async for task_id in self._submitted_ids():
-            if task_id not in noted:  # a noted task may have been submitted in the meantime
+            if task_id not in noted:  # a task may have been submitted in the meantime
                 yield task_id
 
     async def _submitted_ids(self) -> AsyncIterator[str]:

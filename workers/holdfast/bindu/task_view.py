@@ -32,7 +32,8 @@ _OURS = UUID("8e4f3a52-2f0b-5c57-9d7e-6b1c0d9a4e21")  # the uuid5 namespace for 
 
 
 def named(text: object, place: str = "") -> UUID:
-    """The UUID that `text` spells. For any other text, a UUID computed from `place` and the text, always the same."""
+    """The UUID that `text` spells. For any other text, a UUID computed from `place` and the text: the same for the same
+    text."""
     if isinstance(text, UUID):
         return text
     try:

@@ -140,8 +140,8 @@ COUNTED_AT_ONCE = 99  # tasks of one step
 
 @dataclass(frozen=True, slots=True)
 class CountedTasks:
-    """An unfinished count of tasks: `searched` tasks of about `of` in all were read, and `found` of these match.
-    `cursor` continues the count; an empty cursor means that the count is complete."""
+    """A count of tasks so far: of about `of` tasks in all, `searched` were read, and `found` of these match. `cursor`
+    continues the count; an empty cursor means that the count is complete."""
 
     found: int
     searched: int

@@ -235,8 +235,8 @@ def _flow(nodes: Sequence[Node], ends: Sequence[int], key: str | None, *, is_sin
 
 
 def _keyed(node: Node, key: str) -> Node:
-    """The task with this key, unless it has an id or a key of its own, or an option (`unique`, `debounce`) by which the
-    store may drop it as a duplicate."""
+    """The task with this key. The task stays unchanged if it has an id or a key of its own. It also stays unchanged if
+    it has an option (`unique`, `debounce`) by which the store may drop it as a duplicate."""
     spec = node.spec
     if any(each is not None for each in (spec.task_id, spec.key, spec.debounce, spec.unique)):
         return node

@@ -84,7 +84,7 @@ async def next_notice(notices: AsyncIterator[str], seconds: float) -> str | None
 
 @asynccontextmanager
 async def subscription(notices: AsyncIterator[str]) -> AsyncGenerator[AsyncIterator[str], None]:
-    """A context manager: yields these notices to its block, and ends the subscription after the block."""
+    """A context manager: its block gets these notices, and the subscription ends with the block."""
     try:
         yield notices
     finally:

@@ -160,7 +160,7 @@ def first_expected(definition: Definition, after: int) -> int | None:
         case At(moment) | Continue(moment):
             return expected_after(schedule, min(after, moment - 1))
         case RecurrenceRule(start, timezone) if 0 <= after - moment_at(start, timezone) < SECOND:
-            return expected_after(schedule, after - SECOND)  # the rule begins in this second: its first fire counts
+            return expected_after(schedule, after - SECOND)  # the rule begins in this second: its first run counts
         case _:
             return expected_after(schedule, after)
 

@@ -33,11 +33,11 @@ from holdfast.os.kill_points import Point, reached
 from holdfast.store import Store
 from holdfast.telemetry.port import FireSpans
 
-# Prepare the fires of the next two seconds, so that a steward only has to send them when they are due.
+# Prepare the orders of the next two seconds, so that a steward only has to send them when they are due.
 #
-# A thousand fires that are due at once would be late if they were made only then. The store compares a prepared order
-# with the current record of the schedule, and refuses the order if the schedule has changed. A round finds a fire that
-# was not prepared, or whose order was refused, when the fire is due. Moments are milliseconds of the store's clock.
+# A thousand orders that are due at once would be late if they were made only then. The store compares a prepared order
+# with the current record of the schedule, and refuses the order if the schedule has changed. When a schedule is due, a
+# round finds it if no order was prepared, or if the order was refused. Moments are milliseconds of the store's clock.
 # Each look reads this clock; between two looks the local clock counts on.
 
 AHEAD = 2_000  # ms
@@ -115,7 +115,7 @@ class Lookahead:
         return self._read_ms + (self.clock() - self._read_at) * 1000
 
 
-MOST_FIRES = 50  # fires of one call: the store takes about 2 ms for them, and all other clients wait
+MOST_FIRES = 50  # tasks created by one call: the store takes about 2 ms for them, and all other clients wait
 REST = 1.0  # seconds
 SOON = 2  # ms
 

@@ -176,7 +176,7 @@ class Schedules:
                 return frozenset(ids)
 
     async def known(self, schedule_ids: Iterable[str]) -> tuple[ScheduleRecord, ...]:
-        """The records of the schedules with these ids, without those that do not exist or cannot be read."""
+        """The records of the schedules with these ids. Schedules that do not exist or cannot be read are left out."""
         ids = [check_schedule_id(one) for one in check_list("schedule_ids", schedule_ids, "ids")]
         records = list[ScheduleRecord]()
         for one in ids:

@@ -181,8 +181,8 @@ async def find_source(settings: Settings, set_fields: Collection[str], *, in_mem
 
 
 def _trusted(settings: Settings) -> Path:
-    """The runtime folder, after a check of its owner. In a folder of another user, a foreign process could answer as
-    the supervisor and name a wrong store."""
+    """The path of the runtime folder, after a check of the folder's owner. In a folder of another user, a foreign
+    process could answer in place of the supervisor and name a wrong store."""
     try:
         return settings.runtime_folder.check()
     except UntrustedError as error:

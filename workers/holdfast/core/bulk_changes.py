@@ -119,7 +119,7 @@ class BulkChange:
         return f"{self.reason} ({by})" if self.reason else by
 
     def words(self, shown: Callable[[str], str]) -> str:
-        """The change in words. `shown` removes from a filter what the reader may not see."""
+        """The change in words. `shown` gets the filter's query, and removes what the reader may not see."""
         return f"{self.verb} {filter_words(shown(self.query), self.verb)}"
 
     @property

@@ -23,7 +23,7 @@ class NotedWrite(StrEnum):
 
     WRITTEN = "written"
     KEPT = "kept"  # the task has ended, or is not in the state that the caller expected: nothing was written
-    UNNOTED = "unnoted"  # nobody noted it, or it was submitted
+    UNNOTED = "unnoted"  # the store keeps no message of the task, or the task was submitted
 
 
 @dataclass(frozen=True, slots=True)

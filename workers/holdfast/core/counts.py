@@ -37,8 +37,8 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Obliterated:
-    """One step of deleting a queue: the number of deleted keys, and the next cursor ('' at the end). `workers`: above 0
-    if workers still serve the queue; then nothing was deleted."""
+    """The result of one step of deleting a queue: the number of deleted keys, and the next cursor ('' at the end).
+    `workers`: the number of workers that still serve the queue; if there are any, nothing was deleted."""
 
     keys: int
     cursor: str

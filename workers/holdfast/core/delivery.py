@@ -106,7 +106,7 @@ class Standing(StrEnum):
     DOUBTED = "DOUBTED"  # as OK, but nobody claims until the steward has compared the store with its ledger
     QUIET = "QUIET"  # as OK, but its host, or every host, must claim nothing
     APART = "APART"  # as OK, but a suspect runs alone in this process, or runs next: the worker ignores bells
-    FIRES = "FIRES"  # as OK, but nothing was claimed: the worker fires CONTINUE schedules first, then asks again
+    FIRES = "FIRES"  # as OK, but nothing was claimed: the worker creates tasks of CONTINUE schedules, then asks again
     REPLAY = "REPLAY"  # this request was answered before, and the store repeats that answer
     STALE = "STALE"  # a lower request than the last one answered
     DEAD = "DEAD"  # tombstoned: cancel everything and exit

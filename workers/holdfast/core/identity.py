@@ -29,8 +29,8 @@ def fitting_message_id(text: str) -> str:
 
 
 def derived_message_id(task_id: str, content: bytes) -> str:
-    """The message id, a UUID, for a message without one. It is made from the content, so the same call twice is one
-    message."""
+    """The message id (a UUID) for a message that has none. It is made from the content: if a producer repeats a call,
+    both calls send the same message."""
     digest = hashlib.sha1(b"%b\0%b" % (task_id.encode(), content), usedforsecurity=False).digest()
     return uuid_text(digest, 5)
 

@@ -125,7 +125,8 @@ class Readmitted(StrEnum):
 @dataclass(frozen=True, slots=True)
 class UnreadableEntry:
     """An entry that was set aside: the reason, the moment, and its bytes (cut at 64 KiB; `size` is the full size).
-    `address` names it while it is kept. `lane` is where it was found, empty for the public queue."""
+    `address`: its name while the store keeps the entry. `lane`: the lane in which it was found; empty for the public
+    queue."""
 
     reason: str
     at_ms: int

@@ -69,7 +69,7 @@ class Rejected:
 @dataclass(frozen=True, slots=True)
 class Raised:
     """The handler raised, timed out, or returned a value that cannot be stored. `retry_after`: the pause in seconds
-    that the handler asked for. `final`: no retry will help."""
+    that the handler asked for. `final`: the task is not retried, because a retry would fail again."""
 
     failure: Failure
     retry_after: float | None = None

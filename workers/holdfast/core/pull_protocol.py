@@ -103,7 +103,8 @@ class Exchange:
         return settlement
 
     def claim_of(self, delivery: Delivery) -> str:
-        """The present claim of a running delivery. It is a new one if the store has given the task again."""
+        """The present claim of a running delivery. If the store has given the task to this worker again, this is the
+        new claim."""
         return self.held[delivery.task_id].claim if self._runs(delivery) else delivery.claim
 
     def holds(self, task_id: str, claim: str) -> bool:
@@ -122,8 +123,9 @@ class Exchange:
         return not (self.held or self.unsettled or self.in_flight or self.waiting)
 
     def is_unheard(self, request: int) -> bool:
-        """True if the worker has missed an answer. `request`: the number of the last request that the store has run.
-        The answer is missing if this is the request behind the bell, or a later one, and the worker still waits."""
+        """True if the worker has missed an answer of the store. `request`: the number of the last request that the
+        store has run. An answer is missing if the worker still waits for the request behind a bell, and the store has
+        run this request or a later one."""
         return self.waiting is not None and request >= self.waiting.number
 
     @property

@@ -53,8 +53,8 @@ class HaltScope:
 
 @dataclass(frozen=True, slots=True)
 class QuietOrder:
-    """The answer to an order. `is_new`: the order was not given before. `workers`: the number of workers that the order
-    concerns."""
+    """The store's answer to an order. `is_new`: the same order was not given before. `workers`: the number of workers
+    that the order concerns."""
 
     is_new: bool
     workers: int

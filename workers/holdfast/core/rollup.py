@@ -244,7 +244,8 @@ def read_field(name: bytes) -> tuple[str, Series]:
 
 
 def rollup_of(fields: Iterable[tuple[bytes, bytes]]) -> Rollup:
-    """Reads a stored rollup. Skips an unreadable field, because a wrong statistic should not make the caller fail."""
+    """Read a stored rollup. A field that cannot be read is skipped, because a wrong statistic should not make the
+    caller fail."""
     rollup = Sum(Figures)
     for name, value in fields:
         try:

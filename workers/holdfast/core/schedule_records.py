@@ -102,8 +102,8 @@ class FireOrder:
 
 
 class FireAnswer(StrEnum):
-    """The store's answer to one fire order. The store refuses an order that was decided for another moment or
-    definition."""
+    """The store's answer to an order to create tasks of a schedule. The store refuses an order that was decided for
+    another moment or definition."""
 
     FIRED = "fired"
     STALE = "stale"  # it was decided for another moment
@@ -111,7 +111,7 @@ class FireAnswer(StrEnum):
     CHANGED = "changed"  # the schedule was set since
     GONE = "gone"
     NO_LIST = "no-list"  # the key of its lane is no list, so the schedule is paused
-    HALTED = "halted"  # this host is to make no fires
+    HALTED = "halted"  # this host must create no tasks of schedules
 
 
 class ScheduleAnswer(StrEnum):
@@ -139,7 +139,7 @@ class PutAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """The answer to setting a schedule; `expected` is the moment of its next run."""
+    """The store's answer to setting a schedule, and the moment of its next run (`expected`)."""
 
     word: PutAnswer
     generation: int
@@ -284,7 +284,7 @@ def _order(
 
 
 def _in_time(schedule: Schedule, moments: tuple[int, ...], now: int) -> int:
-    """The number of milliseconds after `now` during which the order for these planned moments stays valid."""
+    """The number of milliseconds after `now` during which an order for these planned moments stays valid."""
     deadline = schedule.policy.deadline
     if deadline is None or not moments:
         return ON_TIME

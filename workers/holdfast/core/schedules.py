@@ -34,8 +34,8 @@ from itertools import islice, takewhile
 
 from holdfast.core.cadence import Cadence, following
 
-ON_TIME = 5_000  # a later fire is missed: a steward that died is replaced in less time
-MOST_AT_ONCE = 1_000  # with `all:N`: the missed fires that one plan makes up for
+ON_TIME = 5_000  # a later run is missed: a steward that died is replaced in less time
+MOST_AT_ONCE = 1_000  # with `all:N`: the missed runs for which one plan still creates tasks
 
 
 class Overlap(StrEnum):
@@ -169,7 +169,7 @@ def _last_due(schedule: Schedule, first: int, now: int) -> int:
 def _chosen(schedule: Schedule, first: int, last: int, now: int) -> list[int]:
     misfire = schedule.policy.misfire
     if now - due(schedule, last) <= ON_TIME and not (misfire.most and first != last):
-        return [last]  # on time; fires before it are missed
+        return [last]  # on time; runs before it are missed
     if misfire.latest:
         return [last]
     in_time = (

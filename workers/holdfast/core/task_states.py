@@ -1,8 +1,8 @@
 """The states of a task, and every transition between them, as a table.
 
-The scripts of the store make the transitions and note each one under the word of its event, in the event stream and in
-the trail of the task. Tests follow these words through the table and compare the resulting states with the records.
-They fail on a transition that the table lacks, or that no test plays.
+The scripts of the store make the transitions. They note each transition under the word of its event, in the event
+stream and in the history of the task. Tests follow these words through the table and compare the resulting states with
+the records. They fail on a transition that the table lacks, or that no test plays.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TaskEvent(StrEnum):
     UNREADABLE = "unreadable"  # its worker could not read the operation
     INPUT_REQUIRED = "input-required"
     AUTH_REQUIRED = "auth-required"
-    TURN = "turn"  # noted behind a settlement, in place of its end: a message waited and begins the next turn
+    TURN = "turn"  # follows a settlement, in place of the task's end: a message waited and begins the next turn
     RETRY = "retry"
     RELEASE = "release"
     DEFER = "defer"

@@ -205,7 +205,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutline:
-    """The parts of a task that a list shows beside its record: the beginning of its operation, and its trail."""
+    """The parts of a task that a list shows beside its record: the beginning of its operation, and its trail (its
+    history as lines)."""
 
     operation: bytes = b""
     trail: tuple[str, ...] = ()

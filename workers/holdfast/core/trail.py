@@ -50,7 +50,7 @@ class Chronicle(StrEnum):
     SET = "set"
     FIRED = "fired"
     SKIPPED = "skipped"
-    WAITS = "waits"  # the fire waits for the end of the task before
+    WAITS = "waits"  # the run waits for the end of the task before
     MISSED = "missed"
     ENDED = "ended"  # its task has ended
     PAUSED = "paused"

@@ -33,8 +33,8 @@ class ServedLimits:
 @dataclass(frozen=True, slots=True)
 class ServedWork:
     """The lanes of a worker in order, and the `names` of its handlers; the empty name is the default handler, None
-    means any name. `schedules`: the ids that its code declares, for `application` (empty: without a name). `limits`
-    None: unknown."""
+    means any name. `schedules`: the ids of the schedules that its code declares; `application`: the name of the
+    application that declares them, or empty. `limits`: None if they are unknown."""
 
     lanes: tuple[ServedLane, ...]
     names: frozenset[str] | None = None
@@ -153,7 +153,7 @@ class WorkerStage(StrEnum):
 class WorkerRecord:
     """The store's record of an incarnation. `state`: a word of WorkerStage; empty for an unknown worker. `beat_ago_ms`:
     milliseconds since its last heartbeat. `quiet`: it must claim nothing. The store keeps the record of a dead worker
-    for a day, with the cause and time of its death, and the first of the tasks that it held."""
+    for a day. It has the cause and the time of the death, and the first of the tasks that the worker held."""
 
     incarnation: str
     state: str

@@ -93,7 +93,7 @@ class Handlers(Generic[L, M]):
         """Define a schedule of this application, with the arguments of ScheduleSpec. The application's workers declare
         it.
 
-        Each fire of the schedule is made once, whatever the number of workers and hosts that declare it. If the
+        Each planned run creates one task, whatever the number of workers and hosts that declare the schedule. If the
         application has a name (the setting `application`), a schedule that no live worker declares any more is removed.
         Raises HandlerError.
         """

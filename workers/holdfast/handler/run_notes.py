@@ -122,8 +122,8 @@ def part_to_json(value: object) -> bytes:
 
 
 def require_handler_thread() -> None:
-    """Raise WouldBlockError in a coroutine: while it waits for a call without async, its event loop could not send the
-    part."""
+    """Raise WouldBlockError if the caller is a coroutine. A call without async would block its event loop, and this
+    loop could then not send the part."""
     if not is_thread_of_loop():
         raise WouldBlockError(
             "task.emit_sync works only in the thread of a handler that is a plain function; a coroutine awaits "

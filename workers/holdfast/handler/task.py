@@ -314,11 +314,11 @@ class Task:
     def progress(self, done: float | None = None, total: float | None = None, text: str = "") -> None:
         """Show how far the handler is: `done` of `total`, and a short text. A bar can be drawn of it.
 
-        The page of the task, the API, `wait` and the command line show it within a quarter of a second, and keep the
-        last progress after the task's end. A handler may call this thousands of times a second: the worker sends the
-        latest progress of all its tasks together, at most every 100 ms. This never raises. Numbers that make no sense
-        (NaN, negative, more than the total, a total of 0) are bounded or left out, a text is cut to what 64 bytes hold,
-        and the log says so once.
+        The page of the task, the API, `wait` and the command line show the progress within a quarter of a second. They
+        keep the last progress after the task's end. A handler may call this thousands of times a second: the worker
+        sends the latest progress of all its tasks together, at most every 100 ms. This never raises. Numbers that make
+        no sense (NaN, negative, more than the total, a total of 0) are bounded or left out. A text is cut to 64 bytes.
+        The log reports such a change once.
         """
         self._show(*line_of(done, total, text))
 

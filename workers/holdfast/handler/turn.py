@@ -4,8 +4,8 @@ answers.
 A turn has one message, or several if more joined it after a pause had interrupted it. In a delivery's history only the
 last message of a turn has a result, because all messages of a turn share one outcome.
 
-A pull carries only so many bytes of a history. The worker reads the rest later, the newest first: see `with_turn` and
-`with_history` in task.py.
+A pull carries only the latest part of a long history. The worker reads the rest later, the newest first: see
+`with_turn` and `with_history` in task.py.
 """
 
 from __future__ import annotations

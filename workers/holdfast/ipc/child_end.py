@@ -23,8 +23,8 @@ _log = structlog.get_logger("holdfast.ipc.channel")
 
 
 class ParentLink:
-    """The child's end: receives messages of the parent and sends messages of this child. It owns the socket from now
-    on."""
+    """The child's end: receives messages of the parent and sends messages of this child. From now on it owns the
+    socket."""
 
     def __init__(self, channel: socket.socket) -> None:
         channel.setblocking(False)

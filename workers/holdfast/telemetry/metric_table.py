@@ -280,8 +280,8 @@ class BoundedNames:
 
 
 class Readings:
-    """The values of metrics at one moment. Values with the same metric and labels are added; of ages and of yes-or-no
-    values the highest is kept.
+    """The values of metrics at one moment. Values with the same metric and labels are added; for ages and for yes-or-no
+    values, the highest is kept.
 
     `report_began_ms`: the Unix time from which metrics `since_report` are counted.
     """

@@ -242,7 +242,7 @@ class TaskTracer(Telemetry):
         return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
-# The spans of fires.
+# The spans of tasks that schedules create.
 
 
 class FireTracer:

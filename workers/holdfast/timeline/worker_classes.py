@@ -123,8 +123,8 @@ class Worker(Provider):
     def work(self, jobid: str) -> Any:
         """Run the job; returns the result of the run.
 
-        If a CONTINUE job returns a whole number, it runs again after so many seconds. Raise StopWork or UnsetJob to end
-        the job. Any other exception ends the job, too.
+        If a CONTINUE job returns a whole number, the job runs again after this number of seconds. Raise StopWork or
+        UnsetJob to end the job. Any other exception ends the job, too.
         """
         raise NotImplementedError(f"{type(self).__name__} has no work(jobid)")
 

@@ -65,7 +65,7 @@ def _one(parent: ParentResult) -> str:
     return f"{parent.task_id} {state}{why}"
 
 
-# The time that a task has waited for a worker and the time that it has run, computed from its trail.
+# The time that a task has waited for a worker and the time that it has run, computed from its history.
 
 # ENDS: steps that end a run. NOT_READY: steps after which the task waits for something else than a worker.
 ENDS = frozenset(
@@ -170,9 +170,10 @@ class LimitsDocument(TypedDict):
 
 
 class ServiceDocument(TypedDict):
-    """The workers that could run a task. `living`: the number of all live workers. `in_lane`: of those that serve the
-    task's lane. `able`: of those that also have its handler. `servers`: the names of the first able workers. `paused`:
-    the reason why the lane is paused, or null. `unserved_ms`: for how long no worker has had the handler, or null."""
+    """The workers that could run a task. `living`: the number of all live workers. `in_lane`: how many live workers
+    serve the task's lane. `able`: how many of the workers of the lane also have its handler. `servers`: the names of
+    the first able workers. `paused`: the reason why the lane is paused, or null. `unserved_ms`: for how long no worker
+    has had the handler, or null."""
 
     lane: str
     name: str

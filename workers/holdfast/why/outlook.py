@@ -20,8 +20,8 @@ from holdfast.why.times import moment, span
 
 
 def waiting_reason(state: ServedState) -> str:
-    """In words: why tasks of a lane and handler wait, with the remedies. A pause of the lane comes first. Empty if a
-    worker can claim the tasks."""
+    """In words: why tasks of this lane and handler wait, and what an operator can do. A pause of the lane is named
+    first, then a missing worker. Empty if a worker can claim the tasks."""
     return "; ".join(filter(None, (pause_reason(state), missing_worker(state))))
 
 

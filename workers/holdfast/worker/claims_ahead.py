@@ -60,8 +60,8 @@ class ClaimsAhead:
         """Begin these deliveries as far as there are places; the others wait, or go back to the store. Another turn of
         a running task does not wait here, because the end of the first turn would count for it.
 
-        `wanted`: False if this worker asked for no tasks, and an earlier request under the same number has claimed
-        these. The earlier request waited for a bell, together with the worker.
+        `wanted`: False if this worker now asks for no tasks. Then an earlier request with the same number has claimed
+        these deliveries, while the worker waited for a bell.
         """
         self.runner.task_log.claimed(deliveries)
         now, waiting = lease_clock(), self._state.ahead

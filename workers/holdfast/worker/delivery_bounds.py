@@ -99,8 +99,8 @@ class HandlerLimits:
 
 @dataclass(slots=True)
 class DeliveryBounds:
-    """The bounds that settings, handlers and producers set. A bound of the task counts before one of the handler, and
-    this before one of the lane or the worker. `limits`: the limits of handlers."""
+    """The bounds that settings, handlers and producers set. The first of these counts: a bound of the task, of its
+    handler, of its lane, of the worker. `limits`: the limits of handlers."""
 
     settings: Settings
     clock: Callable[[], float]

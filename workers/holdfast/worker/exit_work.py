@@ -151,7 +151,7 @@ class _Order:
         return self._waits[id(file)]
 
     def _inside(self, file: Any) -> Iterator[Any]:
-        """The other files that this file holds, without those inside of another file."""
+        """The other files that this file holds. Files inside of such a file are not included."""
         seen = {id(file)}
         level: list[Any] = [file]
         while level and self._looks > 0:

@@ -234,8 +234,8 @@ class DeclaredSchedules:
     handler: Handler
 
     async def serve(self) -> None:
-        """Declare the schedules of the code. Returns when no other application owns one of them, or when the worker
-        drains."""
+        """Declare the schedules of the code. Returns as soon as none of them is owned by another application, or when
+        the worker drains."""
         if not self.handler.schedules:
             return
         foreign = await self._declare(self.handler.schedules)
@@ -262,7 +262,7 @@ class DeclaredSchedules:
         return state.is_draining
 
     async def _declare(self, ids: Iterable[str], asked: int | None = None) -> list[str]:
-        """Declare schedules; returns the ids of those that another application owns."""
+        """Declare schedules. Returns the ids of the schedules that another application owns."""
         foreign: list[str] = []
         for schedule_id in ids:
             answer = await self._put(schedule_id, asked)

@@ -49,7 +49,7 @@ REPORT_WITHIN = 0.005  # seconds that an outcome waits at most while enough task
 SETTLE_DELAY = 0.002  # seconds that a slot must stay free before the worker listens to bells: a busy one pulls anyway
 VOUCHED_POLL = 60.0  # seconds; a steward rings for foreign producers, and each renewal tells whether tasks wait
 LONE_POLL = 1.0  # seconds; nobody rings for foreign producers
-NEXT_MILLISECOND = 0.001  # seconds: two fires of one schedule need different milliseconds
+NEXT_MILLISECOND = 0.001  # seconds: two runs of one schedule need different milliseconds
 TRIES = 3  # of firing CONTINUE schedules
 TIMEOUT = 1.0  # seconds for all these tries
 
@@ -307,8 +307,8 @@ class HintListener:
             self._pull_behind()
 
     def _may_pull_behind(self) -> bool:
-        """True if the next pull can wait behind the bell. False while a pull is wanted or under way, while the store
-        does not know of a new connection, and while the worker creates tasks of CONTINUE schedules."""
+        """True if the next pull can wait behind the bell. False while a pull is wanted or under way. False also while
+        the store does not know of a new connection, and while the worker creates tasks of CONTINUE schedules."""
         if self._send_pull is None or self.context.retries.is_cut or not self.context.exchange.settled:
             return False
         return self.puller.found_nothing and self.context.heeds_bells()
@@ -369,7 +369,7 @@ class ContinuedSchedules:
         with anyio.move_on_after(self.timeout) as scope:
             try:
                 await self._fire(schedule_ids)
-            except Exception:  # border of these fires: a steward fires the due schedules, and logs their errors
+            except Exception:  # a steward creates the tasks of the due schedules, and logs their errors
                 _log.debug(
                     "this worker cannot fire these CONTINUE schedules: the steward does",
                     schedules=schedule_ids,

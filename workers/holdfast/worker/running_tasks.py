@@ -151,8 +151,8 @@ class RunningTasks:
                 running.task.notes.stored(holding.checkpoint)
 
     def stacks(self, loop: asyncio.AbstractEventLoop, here: FrameType | None) -> list[TaskStack]:
-        """The stack of each running task, followed by those of the asyncio tasks that its handler has started; then
-        those of the worker itself. `here`: the frame that runs now."""
+        """The stack of each running task, followed by the stacks of the asyncio tasks that its handler has started. The
+        stacks of the worker itself come last. `here`: the frame that runs now."""
         now, found = lease_clock(), list[tuple[float, bool, TaskStack]]()
         running = {id(each.task.notes): each for each in self.by_id.values()}
         for task in asyncio.all_tasks(loop):

@@ -143,8 +143,8 @@ def existing(walls: Iterator[datetime], timezone: str) -> Iterator[int]:
 
 
 def _wall_before(after: int, timezone: str) -> datetime:
-    """The local time of a moment. If the clock was put back shortly before, this is an earlier local time, so that no
-    time is missed."""
+    """The local time of a moment, or an earlier local time if the clock was put back shortly before. So a search that
+    begins here misses no time."""
     now, before = local(after, timezone), local(max(0, after - round(_SHIFT.total_seconds() * 1000)), timezone)
     return (now if now.utcoffset() == before.utcoffset() else now - _SHIFT).replace(tzinfo=None, microsecond=0)
 

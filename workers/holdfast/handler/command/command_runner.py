@@ -96,7 +96,7 @@ def input_document(task: Task, messages: list[Message]) -> bytes:
 
 
 def input_environment(task: Task, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The inherited variables and those that describe the task."""
+    """The environment of the command: the inherited variables, and variables that describe the task."""
     own = {
         names.TASK_ID: task.id,
         names.ATTEMPT: str(task.attempts + 1),
@@ -141,8 +141,8 @@ class CommandRunner:
     async def _exchange(
         self, process: CommandProcess, document: bytes, result: CommandResult, remarks: Remarks
     ) -> None:
-        """Write the input and read the output. Returns when the command has ended and no process is left that could
-        write."""
+        """Write the input and read the output. Returns when the command has ended and none of its processes is left
+        that could write."""
         closed = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(feed, process.stdin, document)

@@ -128,8 +128,8 @@ def _text(raw: bytes | bytearray) -> str:
 
 
 def _escaped(marks: Collection[bytes]) -> set[int]:
-    """The command's processes that have escaped into other sessions. `marks`: the `NAME=value` entries by which they
-    are recognised."""
+    """The numbers of the command's processes that have moved into other sessions. `marks`: the `NAME=value` entries in
+    the environment by which these processes are found."""
     adopted = processes.children(os.getppid())
     return processes.with_descendants(pid for pid in adopted if _is_foreign(pid) and processes.carries(pid, marks))
 
@@ -144,8 +144,8 @@ def _is_foreign(pid: int) -> bool:
 class CommandProcess:
     """A running command; leaving its context kills and reaps all its processes.
 
-    Starting the command raises OSError. `marks`: NAME=value in its environment that no other run has. `asked_to_end`:
-    the command got SIGTERM.
+    Starting the command raises OSError. `marks`: the `NAME=value` entries of its environment that no other run has.
+    `asked_to_end`: the command got SIGTERM.
     """
 
     def __init__(

@@ -125,6 +125,6 @@ async def waiting(sql: Any, queue: str, of: str, older_than: float, limit: int) 
 
 
 async def carried_out(sql: Any, queue: str) -> None:
-    """Delete the changes that were given to Redis. Call this when the ledger has read everything in Redis, because then
-    it has also read the effects of these changes."""
+    """Delete the changes that were given to Redis. Call this when the ledger has read everything in Redis: then the
+    ledger has also read the effects of these changes."""
     await sql.execute(_CARRIED_OUT, queue)

@@ -18,7 +18,8 @@ from holdfast_config.store_settings import PostgresSettings
 
 @cache
 def asyncpg() -> Any:
-    """The package asyncpg, which has no types. Raises MissingPackageError, which says what to install."""
+    """Import the package asyncpg; Any, because it has no types. Raises MissingPackageError, which says what to
+    install."""
     try:
         return import_module("asyncpg")
     except ImportError as error:

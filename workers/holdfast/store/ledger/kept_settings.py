@@ -1,8 +1,8 @@
 """The table of kept settings: schedules, and limits and pauses of lanes and hosts, as they were read from Redis.
 
-A setting is read together with all events up to that moment. So a schedule never counts a fire whose task is missing in
-the ledger. A setting may be older than the tasks: then the schedule does not make a fire again whose task is in the
-ledger.
+A setting is read together with all events up to that moment. So if a schedule counts a run, the ledger has the run's
+task. A setting may be older than the tasks: if the ledger already has the task of a planned run, the schedule does not
+create it again.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
         return [answers.get(id(entry)) or _receipt(entry, verb) for entry in entries]
 
     async def _ready(self, entries: Sequence[requests.Entry]) -> list[requests.Entry]:
-        """The entries that may be given now. If earlier requests come first, wait until their producers have given
-        them."""
+        """The entries that may be given to Redis now. If earlier requests for the same tasks come first, wait until
+        their producers have given these to Redis."""
         fresh = [entry for entry in entries if entry.word is None]
         ours = [entry.request for entry in fresh]
         return [entry for entry in fresh if not entry.blocked or await self._try(self._is_next(entry, ours))]

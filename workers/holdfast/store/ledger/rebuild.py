@@ -1,21 +1,21 @@
 """Rebuilds a Redis that has lost data, step by step.
 
-Rule 1. Each step is one transaction, which notes the progress. Another steward may do the next one.
+Rule 1. Each step is one transaction, which notes the progress. Another steward may do the next step.
 
 Rule 2. Settings of lanes and hosts go back before any task, so that no paused task starts.
 
 Rule 3. A task that had ended goes back before others can run it again; a removed task is removed again. Until then no
 worker claims tasks in a Redis that was set back.
 
-Rule 4. Schedules go back after the tasks, and make no fires until this Redis is followed.
+Rule 4. Schedules go back after the tasks, and create no tasks until the ledger follows this Redis.
 
 Theory of operation. `RebuildPhase` lists the steps in their order; `Queue.cursor` says how far a step has come. A Redis
-that was set back keeps what it has: tasks that have ended since then go back first. An emptied Redis gets all open
-tasks. Workers go on in the meantime, so at the end everything in Redis is read once. Requests that were accepted in the
+that was set back keeps its data: tasks that have ended since then go back first. An emptied Redis gets all open tasks.
+Workers go on in the meantime, so at the end everything in Redis is read once. Requests that were accepted in the
 meantime are given to Redis when the rebuild is over.
 
-Warning. The same happens if the ledger was so slow that Redis deleted events before the ledger had read them. Then the
-data in Redis stays, and items that are missing there count as removed.
+Warning. A rebuild also begins if the ledger was so slow that Redis deleted events before the ledger had read them. Then
+the data in Redis stays, and items that are missing there count as removed.
 """
 
 from __future__ import annotations

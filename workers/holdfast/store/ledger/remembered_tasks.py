@@ -101,7 +101,8 @@ class LedgerTasks(LedgerPart, RedisTasks):
         return TaskIds((*found.ids, *remembered), found.cursor)
 
     async def retry(self, task_id: str, reason: str, change: str = "") -> RetryAnswer:
-        """Retry a task. If only the ledger remembers it, it is put back into Redis first."""
+        """Retry a task. If Redis no longer has the task but the ledger remembers it, this first puts the task back into
+        Redis."""
         answer = await super().retry(task_id, reason, change)
         if answer.word is not TaskObstacle.UNKNOWN:
             return answer
@@ -120,8 +121,8 @@ class LedgerTasks(LedgerPart, RedisTasks):
             return max(purged, await tasks.remove_dead(sql, self._keys.queue, *await self._gone(sql, task_ids)))
 
     async def forget_tasks(self, task_ids: Sequence[str]) -> int:
-        """Delete ended tasks. The ledger is brought up to date first, so that it does not later read the end of a
-        deleted task."""
+        """Delete ended tasks. This first brings the ledger up to date, so that the ledger does not later read the end
+        of a deleted task."""
         await self._replication.round()
         forgotten = await super().forget_tasks(task_ids)
         async with self.database.transaction() as sql:
@@ -154,7 +155,8 @@ class LedgerTasks(LedgerPart, RedisTasks):
         )
 
     async def trim(self, keep_ms: int, limit: int) -> int:
-        """Delete old tasks. Only tasks whose end the ledger has read are deleted, so it is brought up to date first."""
+        """Delete old tasks. Only tasks whose end the ledger has read are deleted, so this first brings the ledger up to
+        date."""
         await self._replication.round()
         async with self.database.transaction() as sql:
             before_ms = await self._replication.read_until(sql)
@@ -174,7 +176,8 @@ _CURSOR = re.compile(rf"{MARK}(?:(?P<at>\d{{1,15}}):(?P<id>[\w.@-]+))?", re.ASCI
 
 
 async def remembered_task(sql: Any, queue: str, task_id: str, *, payloads: bool) -> TaskRecord | None:
-    """A task that the ledger has read, or one that waits to be given to Redis."""
+    """The record of a task that the ledger has read, or of one that waits to be given to Redis. None if there is
+    neither."""
     found = await tasks.these(sql, queue, [task_id])
     if found:
         return record(found[0], payloads=payloads)

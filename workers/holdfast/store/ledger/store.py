@@ -1,14 +1,15 @@
 """The store of a queue whose tasks PostgreSQL keeps: the ledger beside Redis.
 
-Rule 1. Redis alone decides who runs a task. The ledger never claims, settles or fires.
+Rule 1. Redis alone decides who runs a task. The ledger never claims or settles a task, and never creates tasks of
+schedules.
 
 Rule 2. A request of a producer or an operator is accepted once PostgreSQL has it. Then it is given to Redis. If this
 fails, the steward gives it later, in the order of acceptance.
 
 Rule 3. The ledger learns of outcomes from Redis, by the events stream. If both have a task, the later state counts.
 
-Rule 4. A Redis that has lost data is rebuilt from the ledger before its schedules fire. A fire whose task is in the
-ledger is not made again.
+Rule 4. A Redis that has lost data is rebuilt from the ledger before its schedules create tasks. If the ledger already
+has the task of a planned run, the task is not created again.
 
 Theory of operation. `producer` writes requests ahead and gives them. `replicate` follows the events of Redis, one round
 in one transaction, and finds out by the epoch and the last event whether data was lost. `rebuild` puts tasks and
@@ -42,24 +43,25 @@ from holdfast.store.redis.schedules import RedisSchedules
 from holdfast_config import RedisSettings
 from holdfast_config.store_settings import PostgresSettings
 
-# Schedules: only a Redis that has lost nothing may fire them, and no fire whose task is known is made again.
+# Schedules: only a Redis that has lost no data may create their tasks. A task that the ledger has is not created again.
 
 AGAIN_MS = 1000  # the wait while Redis is rebuilt
 
 
 class LedgerSchedules(LedgerPart, RedisSchedules):
-    """The calls about schedules that are refused while Redis differs from the ledger."""
+    """The calls about schedules. Some are refused while the data in Redis may differ from the ledger."""
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
-        """The due schedules. None while Redis differs from the ledger, because it might hold a removed schedule."""
+        """The due schedules. None while Redis may differ from the ledger, because Redis might then hold a schedule that
+        was removed."""
         try:
             return await super().due_schedules(limit, scope)
         except RebuildingError:
             return Due(await self.clock_ms(), (), AGAIN_MS)
 
     async def fire(self, orders: Sequence[FireOrder], scope: HaltScope | None = None) -> list[FireAnswer]:
-        """Make fires. A fire whose task is in the ledger is not made again. No fire is made while Redis differs from
-        the ledger."""
+        """Create the tasks of due schedules. A task that the ledger already has is not created again. No task is
+        created while Redis may differ from the ledger."""
         with suppress(LedgerUnavailableError):
             orders = await self._marked(orders)
         try:
@@ -71,8 +73,8 @@ class LedgerSchedules(LedgerPart, RedisSchedules):
             return [FireAnswer.STALE] * len(orders)
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
-        """Remove undeclared schedules. Removes none while Redis differs from the ledger, because the rebuild would put
-        them back."""
+        """Remove undeclared schedules. Removes none while Redis may differ from the ledger, because the rebuild would
+        put the schedules back."""
         return Retired("") if not epoch_of(await self._row()) else await super().retire_schedules(seen, limit)
 
     async def _marked(self, orders: Sequence[FireOrder]) -> list[FireOrder]:

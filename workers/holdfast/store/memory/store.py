@@ -71,8 +71,8 @@ class KeySpace:
     async def change(self) -> None:
         """Wait for the next command of any caller.
 
-        If commands follow one another without a pause, the event is always set, and this never really waits. asyncio
-        cancels a task only while it waits. So this method checks for a cancel itself.
+        If commands follow one another without a pause, this method never really waits. asyncio cancels a task only
+        while the task waits. So this method checks for a cancel itself.
         """
         await self._changed.wait()
         await anyio.lowlevel.checkpoint_if_cancelled()

@@ -117,7 +117,7 @@ class Connection:
 
     async def run_behind(self, guard: str, name: str, *args: Value) -> Any:
         """Run `guard`, a shared part of the scripts, and after it an operation, in one script. The guard takes the last
-        arguments. If the guard answers, the operation does not run, and this is the answer."""
+        arguments. If the guard answers, the operation does not run, and the guard's answer is returned."""
         if name not in self._guarded:
             self._guarded[name] = build(name, self._replaced, guard)
         return await self._evaluated(self._guarded[name], *args)

@@ -207,7 +207,8 @@ DIGITS = 15  # of a position
 
 
 def read_cursor(cursor: str) -> str:
-    """Decode the cursor of a list or a search: index, score, id, as the script wrote them. Raises InvalidTaskError."""
+    """Decode the cursor of a list or a search. The answer is index, score and id, as the script wrote them. Raises
+    InvalidTaskError."""
     try:
         place = urlsafe_b64decode(cursor.encode()).decode()
     except ValueError:
@@ -223,7 +224,7 @@ def _is_place(place: str) -> bool:
 
 
 def read_position(cursor: str) -> int:
-    """Decode a cursor of a list by rank: the number of rows on the pages before. Raises InvalidTaskError."""
+    """Decode the cursor of a list: the number of rows on the pages before. Raises InvalidTaskError."""
     if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= DIGITS):
         raise _strange(cursor)
     return int(cursor or 0)

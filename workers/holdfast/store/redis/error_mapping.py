@@ -17,7 +17,8 @@ _NO_DATABASE = "DB index is out of range"
 
 
 def _behind(error: exceptions.RedisError) -> exceptions.RedisError:
-    """The error behind a failed login, which the library wraps as if the connection had failed."""
+    """The original error of a failed login: the library wraps it in a connection error. Any other error is returned
+    itself."""
     cause = error.__cause__
     return cause if isinstance(cause, exceptions.RedisError) else error
 

@@ -35,7 +35,7 @@ def following_pool(locator: ServerLocator, name: str, options: Mapping[str, Any]
 
 
 class ServerLocator(ABC):
-    """Asks known servers for the address of the present primary, one after the other. It begins with the server that
+    """Asks known servers for the address of the present primary, one after the other. It first asks the server that
     answered last."""
 
     form: ClassVar[str]

@@ -84,7 +84,8 @@ class CommandProtocol(asyncio.Protocol):
             raise ConnectionError("Bad response from PING health check")
 
     def leave(self) -> None:
-        """Let the library's protocol handle the connection again. It already knows if the transport has ended."""
+        """Let the library's protocol handle the connection again, unless the connection has ended: the library's
+        protocol already knows that."""
         self._stop_timer()
         if not self._transport.is_closing():
             self._transport.set_protocol(self._library)

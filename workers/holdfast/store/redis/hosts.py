@@ -45,7 +45,8 @@ class RedisHosts(RedisPart):
         return QuietOrder(word == b"resumed", workers)
 
     async def quiet_hosts(self) -> tuple[Quiet, ...]:
-        """The orders to claim nothing: quiet hosts, then halts; of each kind those for all hosts first."""
+        """The orders by which hosts claim no tasks: first quiet hosts, then halts. Within both kinds, an order for all
+        hosts comes first."""
         marks = pairs(await self._command("HGETALL", self._keys["quiet"]))
         quiet = [_quiet(mark, text.decode(errors="replace")) for mark, text in marks]
         return tuple(sorted(quiet, key=lambda one: (one.is_halt, not one.is_all, one.host)))

@@ -223,8 +223,8 @@ class Keys:
         return self["conversations"] if owner is None else self["owned"] + owner
 
     def packed_rollup(self, length_ms: int, window: int) -> str:
-        """The figures of ten minutes, of an hour or a day; `window`: the number of this stretch of time, counted from
-        1970."""
+        """The key of a packed rollup: the figures of ten minutes, an hour or a day. `window`: the number of this
+        stretch of time, counted from 1970."""
         return f"{self['rollups']}{PACKED_NAMES[length_ms]}{window}"
 
     @property

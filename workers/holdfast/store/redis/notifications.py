@@ -155,8 +155,8 @@ class Notifications:
         raise type(waiter.error)(*waiter.error.args) from waiter.error
 
     async def _sleep(self, waiter: Waiter) -> None:
-        """Wait until the caller that reads the connection has a notice for this caller, or until no caller reads any
-        more."""
+        """Wait until this caller has a notice, or until no caller reads the connection any more. Another caller reads
+        it now and passes notices on."""
         self._asleep[waiter] = anyio.Event()
         try:
             await self._asleep[waiter].wait()

@@ -34,7 +34,7 @@ from holdfast.store.redis.decode import pairs, read_position
 
 UNDECLARED_AT_ONCE = 100  # schedules
 UNDECLARED_STEPS = 1000  # a bound, as the search may begin anew again and again
-HALTED = b"halted"  # the caller is to make no fires
+HALTED = b"halted"  # the caller must create no tasks of schedules
 GONE = b"gone"  # a schedule of the index that has no record
 _HIGHEST = 2**53  # of a number in a record: larger ones are not counted exactly
 
@@ -64,7 +64,7 @@ class RedisSchedules(RedisPart):
         return Put(PutAnswer(word.decode()), generation, int(moment) if moment else None)
 
     async def due_schedules(self, limit: int, scope: HaltScope | None = None) -> Due:
-        """The schedules that are due. `scope`: the halts during which the caller must create no tasks of schedules;
+        """The schedules that are due. `scope`: the halts during which the caller must not create tasks of schedules;
         None: halts do not matter."""
         answer = await self._run_whole("schedule_due", limit, *_halts(scope))
         if answer == HALTED:

@@ -167,10 +167,9 @@ def _deferred(kept: Sequence[list[str]], parts: Sequence[str], guard: int) -> li
 
 
 def _nested(parts: Sequence[str], body: str) -> Iterator[str]:
-    """Wrap each part in a function around the rest of the script, as far as names allow. Every call of a script creates
-    its functions again. For each local that a function uses, the server searches all locals used before; for a name
-    from further outside it only copies a reference.
-    """
+    """Wrap parts in functions around the rest of the script, unless a name would then be unknown where it is used.
+    Every call of a script creates its functions again. For each local that a function uses, the server searches all
+    locals used before; for a name from further outside it only copies a reference."""
     last_mention = {word: place for place, each in enumerate((*parts, body)) for word in _words(each)}
     outside: set[str] = set()
     levels = 0

@@ -130,8 +130,8 @@ class RedisSteward(RedisPart):
 
     async def tend(self, lanes: Sequence[str]) -> Tended:
         """Carry out the orders (cancel, pause, resume) near both ends of these lanes, and remove entries there that no
-        task needs. Lanes that were looked at half a second ago are left out; if there are very many lanes, only the
-        first are looked at."""
+        task needs. Lanes that a call has looked at within the last half second are left out. If there are very many
+        lanes, only the first ones are looked at."""
         await self.mend()
         return Tended(*await self._run("tend", *map(self._keys.name, lanes[:TENDED_AT_ONCE])))
 

@@ -40,7 +40,7 @@ class RedisWebhooks(RedisPart):
         return taken, None if wait < 0 else wait
 
     async def note_receiver(self, receiver: str, answered: Answered) -> None:
-        """Note how a receiver answered a notice: this decides when it gets the next one."""
+        """Note how a receiver answered a notice. This decides when the receiver gets its next notice."""
         await self._run("webhook_receiver", receiver, answered)
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:

@@ -177,8 +177,8 @@ class RedisWorker(RedisPart):
         return lane.decode(), raw
 
     async def admit(self, incarnation: str, admission: Admission) -> Accepted | State | LeftInbox:
-        """Take the first entry of the inbox, which the worker has parsed, as a task or a message. For an order (cancel,
-        pause, resume) the answer is the state of its task."""
+        """Take the first entry of the inbox out of it, as a task or a message; `admission`: the entry as the worker has
+        parsed it. For an order (cancel, pause, resume) the answer is the state of its task."""
         answer = await self._run("admit", incarnation, *astuple(admission))
         return decode.known_word(_ADMITTED, admission.task_id, answer)
 
@@ -233,8 +233,8 @@ def _hint(control: str, popped: tuple[bytes, bytes] | None) -> Hint | None:
 
 
 def _operation_in(entry: bytes) -> bytes:
-    """The operation in an entry. An entry that Holdfast has written is an operation with a mark at its beginning,
-    `{"_b":"<id>:<number>",`. A foreign entry is just an operation."""
+    """The operation in an entry. An entry that Holdfast has written is an operation that begins with an additional
+    field, `{"_b":"<id>:<number>",`. An entry of another producer is just an operation."""
     return b"{" + entry[entry.index(_END_OF_MARK) + len(_END_OF_MARK) :] if entry.startswith(_MARK) else entry
 
 

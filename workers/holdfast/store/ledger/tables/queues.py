@@ -42,7 +42,8 @@ class Queue:
         return owner not in {"", self.epoch} and not is_earlier(owner, self.epoch)
 
     def saw(self, event: str) -> Queue:
-        """The row after a read of Redis. `event`: the last event in Redis at that time; '' if it had none."""
+        """The queue's row with `event` as the last event that Redis had when it was read; '' if Redis had none. An
+        earlier event changes nothing."""
         return replace(self, witness=event) if is_before(self.seen, event) else self
 
 

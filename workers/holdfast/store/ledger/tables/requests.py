@@ -145,7 +145,7 @@ async def put_off(sql: Any, request: int) -> None:
 
 
 async def still_waiting(sql: Any, queue: str, task_ids: Collection[str], ours: Collection[int]) -> set[str]:
-    """The tasks in this list whose submissions are not in Redis yet. The requests `ours` are left out."""
+    """The tasks in this list whose submissions are not in Redis yet. `ours`: requests that are not considered."""
     return {row["task_id"] for row in await sql.fetch(_STILL_WAITING, queue, list(task_ids), list(ours))}
 
 
