@@ -188,10 +188,10 @@ _background = ProcessLoop(_nothing)
 def call_sync(function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Run a coroutine function for code without async; returns its value, or raises its error.
 
-    Code in a thread that an event loop began (for a sync handler or request) uses this loop and its manager. So does
-    code with the context of an open broker (`asyncio.to_thread`). All other code uses one loop in a background thread
-    of the process. Raises WouldBlockError in a coroutine with an open broker, because its loop could not serve the
-    call.
+    Some threads are begun by an event loop, for a sync handler or request: code in such a thread uses that loop and its
+    manager. Code with the context of an open broker (`asyncio.to_thread`) uses the broker's loop. All other code uses
+    one loop in a background thread of the process. Raises WouldBlockError in a coroutine with an open broker, because
+    the coroutine's loop could not serve the call.
     """
     if is_thread_of_loop():
         return on_loop(_awaited, partial(function, *args, **kwargs))

@@ -276,7 +276,7 @@ class TaskQueries(RepeatedCalls):
 
     def progress(self, task_id: str) -> AsyncGenerator[Progress]:
         """Yield the progress that the task's handler shows (`task.progress`), first the present one, until the task has
-        ended or asks for input. Of progress that comes faster than ten times a second, only the latest is yielded.
+        ended or asks for input. If the handler shows progress more than ten times a second, only the latest is yielded.
         Raises UnknownTaskError, InvalidTaskError, StoreUnavailableError."""
         get = partial(self.record, check_id(task_id), payloads=False)
         return progress_of(partial(self._store.emitted, task_id), get)

@@ -247,8 +247,8 @@ def task_of(spec: ScheduleSpec) -> TaskSpec:
 
 
 def _metadata(spec: ScheduleSpec) -> Mapping[str, object] | None:
-    """The metadata of the schedule's tasks. `backoff` is added for workers: they take the pause before a retry from it.
-    For CONTINUE it is not added, because there `backoff` is the pause between runs."""
+    """The metadata of the schedule's tasks. It includes `backoff`, from which workers take the pause before a retry.
+    For CONTINUE it does not include `backoff`, which is then the pause between two runs."""
     backoff = _length("backoff", spec.backoff)
     if not backoff or (spec.schedule or "").strip().upper() == "CONTINUE":
         return spec.metadata

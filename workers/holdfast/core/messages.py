@@ -1,4 +1,4 @@
-"""Brings messages into the form that handlers get: plain A2A dicts with `parts`, whatever a producer wrote."""
+"""Brings messages into the form that handlers get, whatever form a producer used: plain A2A dicts with `parts`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ _LINE = re.compile(r"(?P<done>\d{1,16}(?:\.\d{1,6})?)(?:/(?P<total>\d{1,16}(?:\.
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a handler is. `done` of `total`: None if the handler gave none. `text`: what it does."""
+    """How far a handler is. `done` and `total`: None if the handler gave no such number. `text`: what the handler does
+    now."""
 
     done: float | None = None
     total: float | None = None

@@ -1,5 +1,5 @@
-"""The handlers that workers publish. Forms, APIs and agents read from them how to submit a task. No I/O is done
-here."""
+"""The handlers that workers publish. Forms, APIs and agents learn from a published handler how to submit a task for it.
+No I/O is done here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Rules of recycling: at which task count and memory a worker is replaced, and how many tasks it takes until then.
 
-Near its limits a worker goes on serving while its successor boots, but takes no task that would exceed them. It never
-runs more tasks than allowed, and keeps memory free for the growth that a task usually causes. This growth is measured:
-the first task of a worker runs alone, until it has ended or has run for long enough.
+Near its limits a worker goes on serving while its successor boots, but takes no task that would exceed the limits. It
+never runs more tasks than allowed, and keeps memory free for the growth that a task usually causes. This growth is
+measured: the first task of a worker runs alone, until the task has ended or has run for long enough.
 """
 
 from __future__ import annotations

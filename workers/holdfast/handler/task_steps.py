@@ -174,8 +174,8 @@ class Steps:
             _inside.reset(before)
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """Call a function in a thread. A stop waits for the thread, and its result is still recorded before the handler
-        ends."""
+        """Call a function in a thread. If the task is stopped in the meantime, this waits for the thread, so that the
+        caller can still record the result before the handler ends."""
         over, ended = anyio.Event(), list[Ended]()
         try:
             async with anyio.create_task_group() as group:
@@ -258,8 +258,8 @@ def _mismatch(place: int, name: str, recorded: str) -> StepMismatchError:
 
 
 def require_handler_thread(call: str, name: str) -> None:
-    """Raise StepError in code that does not run in a thread of the event loop. `call`: the name of the async call, for
-    example `step`."""
+    """Raise StepError if the caller is not in a thread that an event loop began for a handler. `call`: the name of the
+    async call, for example `step`."""
     if not is_thread_of_loop():
         runs = ", which runs a plain function in a thread itself" if call == "step" else ""
         raise StepError(

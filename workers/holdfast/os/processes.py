@@ -56,8 +56,8 @@ def runs(pid: int) -> bool:
 
 
 def unreaped_child(pid: int, parent: int) -> bool:
-    """True if the process is a child of `parent`, has ended and was not reaped. Then no other process has its number
-    yet."""
+    """True if the process is a child of `parent`, has ended and was not reaped. Until it is reaped, no other process
+    gets its number."""
     return _state(pid)[:2] == ("Z", parent)
 
 

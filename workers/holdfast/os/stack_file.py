@@ -1,8 +1,9 @@
 """The stacks of a worker: of the tasks that it runs, of its other asyncio tasks, and of its threads.
 
-SIGUSR2 writes them to a file in memory that only the worker's user can read, and SIGUSR1 to the log. The stacks of
-threads are written at once, even while the event loop hangs. The stacks of tasks follow when the main thread next runs
-Python code. While the main thread is busy in a library that is not written in Python, they are missing.
+SIGUSR2 writes the stacks to a file in memory that only the worker's user can read, and SIGUSR1 writes them to the log.
+The stacks of threads are written at once, even while the event loop hangs. The stacks of tasks follow when the main
+thread next runs Python code. While the main thread is busy in a library that is not written in Python, the stacks of
+tasks are missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The facts that a span holds about a run of a task, and about a run whose worker was lost."""
+"""Facts about a run of a task, and about a run whose worker was lost. Spans are made from these facts."""
 
 from __future__ import annotations
 

@@ -128,8 +128,8 @@ def memory_broker(handlers: AnyHandler | None, settings: Settings | None = None)
     """A context manager that gives a broker for one test. While the block runs, all code of this process submits to
     this broker, even if the code names another store.
 
-    Without handlers tasks are kept and never run. Attempts, retries, limits and lanes come from `settings`. Raises
-    HandlerError if `handlers` is no handler, and StoreRefusedError inside another such block.
+    If no handlers are given, tasks are kept and never run. Attempts, retries, limits and lanes come from `settings`.
+    Raises HandlerError if `handlers` is no handler, and StoreRefusedError inside another such block.
     """
     broker = MemoryBroker(handlers, settings or Settings())
     with standing_in(broker.store, broker.settings.queue_name), manager_in_scope.everywhere(broker.manager):

@@ -1,5 +1,5 @@
-"""Jobs: sets, removes and shows them. A job is a schedule of the queue. Its id may end in the name of its lane, as in
-`JOB1:A`. Its rule is a text: NOW, AT:<time>, CONTINUE, STOP or a recurrence rule."""
+"""Jobs: sets, removes and shows them. A job is a schedule of the queue. A job's id may end in the name of its lane, as
+in `JOB1:A`. A job's rule is a text: NOW, AT:<time>, CONTINUE, STOP or a recurrence rule."""
 
 from __future__ import annotations
 

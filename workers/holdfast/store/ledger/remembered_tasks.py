@@ -1,4 +1,4 @@
-"""Records of tasks, from Redis and from PostgreSQL, which keeps tasks that have ended longer than Redis."""
+"""Records of tasks, from Redis and from PostgreSQL. PostgreSQL keeps ended tasks longer than Redis does."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Connections to the present primary. Before it connects, a connection asks a locator for the address. The library's
-pool for Sentinel works in this way. Holdfast's locator for Cluster has the same interface.
+"""Connections to the present primary. Before a connection is made, it asks a locator for the address. The library's
+pool for Sentinel works in this way, and Holdfast's locator for Cluster has the same interface.
 
 The library's RedisCluster is not used. All keys of a namespace are in one slot, so one node at a time serves them all.
-And RedisCluster follows ASK redirects. For a script this is wrong, because some of its keys may not have moved yet.
+Also, RedisCluster follows ASK redirects, which is wrong for a script: some of the script's keys may not have moved yet.
 """
 
 from __future__ import annotations

@@ -122,8 +122,8 @@ OVERTAKEN = b"overtaken"  # carried out long ago; later requests for the same se
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A task that was removed: its id, the moment of its creation (the same id may have been used several times), and
-    the epoch and the number of the removal (see amendments.lua)."""
+    """A task that was removed: its id, and the moment of its creation, because the same id may have been used several
+    times. Also the epoch and the number of the removal (see amendments.lua)."""
 
     task_id: str
     created_ms: int
