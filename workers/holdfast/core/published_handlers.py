@@ -43,8 +43,8 @@ class KeptHandler(PublishedHandler, frozen=True, omit_defaults=True):
     earlier: tuple[dict[str, Any], ...] = ()
 
     def misfits(self, kwargs: Mapping[str, object]) -> list[Flaw]:
-        """The flaws of a task's arguments by the latest schema. None if another schema allows them: a worker with that
-        schema may run the task."""
+        """The flaws of a task's arguments by the latest schema. Empty if an earlier schema allows the arguments,
+        because a worker with that schema may run the task."""
         if self.arguments is None or not all(flaws(each, kwargs) for each in self.earlier):
             return []
         return flaws(self.arguments, kwargs)

@@ -56,8 +56,8 @@ class Exchange:
         return max(0, self.capacity - len(self.held) - asked)
 
     def next_request(self, most: int = UNBOUNDED, ahead: int = 0) -> Request:
-        """The request to send now. If a request is unanswered, this is the same one with newer settlements. Else it is
-        a new one, for at most `most` deliveries to begin and `ahead` more."""
+        """The request to send now. If a request is unanswered, this is the same request with newer settlements.
+        Otherwise it is a new request, for at most `most` deliveries to begin and `ahead` more."""
         if self.in_flight:
             self.in_flight = replace(self.in_flight, settlements=self._ordered())
         else:
@@ -73,7 +73,7 @@ class Exchange:
         return self.waiting
 
     def answer(self, request: Request, pulled: Pulled) -> list[Delivery]:
-        """Take the answer in; returns the deliveries to start.
+        """Take in the answer to a request; returns the deliveries to start.
 
         A turn that already runs goes on under its new claim. Another turn of a running task is started as well, because
         it has a result of its own. A store that has lost data may even give an earlier turn, or a new task with the
@@ -138,9 +138,9 @@ class Exchange:
         return held is not None and (held.turn, held.operation) == (delivery.turn, delivery.operation)
 
     def _ordered(self) -> tuple[Settlement, ...]:
-        """The settlements in the order to report. Released claims come last, the latest claim first. The store puts
-        each at the head of its lane, so the first claimed task ends up first. Claims that have begun are older than
-        claims that have not."""
+        """The settlements in the order to report. Claims that are given back come last, the latest claim first. The
+        store puts each of their tasks at the head of its lane, so the first claimed task ends up first. Claims that
+        have begun are older than claims that have not."""
         outcomes = [s for s in self.unsettled if s.kind not in GIVEN_BACK]
         if len(outcomes) == len(self.unsettled):
             return tuple(outcomes)

@@ -288,8 +288,8 @@ def fields_of(rollup: Rollup) -> Mapping[str, bytes]:
 
 
 def packed(rollup: Rollup, most_bytes: int) -> bytes:
-    """The compressed form of a rollup, of at most `most_bytes` if possible. If it would be longer, the series with the
-    fewest deliveries are summed up as `other`, as few of them as possible."""
+    """The compressed form of a rollup, of at most `most_bytes` if possible. If the form would be longer, some pairs of
+    lane and handler are summed up as `other`: those with the fewest deliveries, and as few of them as possible."""
     text = _compressed(rollup)
     if len(text) <= most_bytes or len(rollup) < 2:
         return text

@@ -148,7 +148,8 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
-    """A declared schedule that no live worker declares any more; `owner` is its application, empty for none."""
+    """A schedule that code has declared and that no live worker declares any more. `owner`: its application, or
+    empty."""
 
     schedule_id: str
     owner: str

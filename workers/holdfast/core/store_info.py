@@ -90,7 +90,7 @@ class MemoryInfo:
 
 @dataclass(frozen=True, slots=True)
 class KeyCount:
-    """The number of keys in the database, and about how many of them belong to the queue. 0: unknown."""
+    """The number of keys in the database, and an estimate of how many of them belong to the queue. 0: unknown."""
 
     database: int
     queue: int
@@ -201,9 +201,9 @@ class LaneInfo:
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """A worker of the namespace, with the number of its last heartbeat. `vouched_ago_ms` None: no steward ever vouched
-    for it. Its steward also reports the version of Holdfast, and how far the host's clock is ahead of the store's;
-    before the steward has reported, both are unknown."""
+    """A worker of the namespace. `beats`: the number of its last heartbeat. `vouched_ago_ms`: how long ago a steward
+    last confirmed that the worker lives; None if none ever did. Its steward also reports the version of Holdfast, and
+    how far the host's clock is ahead of the store's; before this report, both are unknown."""
 
     incarnation: str
     host: str
@@ -268,7 +268,8 @@ class DatabaseInfo:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationInfo:
-    """The ledger's status, and the epochs named by the ledger and by this Redis; empty for none."""
+    """The ledger's status, and two epochs: the one that the ledger names, and the one in this Redis. An epoch is empty
+    if there is none."""
 
     ledger: LedgerStatus
     epoch: str

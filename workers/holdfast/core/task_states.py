@@ -25,8 +25,8 @@ class State(StrEnum):
 
 
 class TaskEvent(StrEnum):
-    """Events of a task. The values are the words in the event stream; for the word `settled`, the kinds of
-    settlements."""
+    """The events of a task. The values are the words in the event stream. For the word `settled`, the values are the
+    kinds of settlements."""
 
     CLAIMED = "claimed"
     COMPLETED = "completed"

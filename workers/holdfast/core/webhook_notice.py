@@ -108,7 +108,7 @@ class Outbox:
 
 
 def receiver_of(url: str) -> str:
-    """The host and port in a URL, in the spelling of the scripts; empty if there is none."""
+    """The host and port in a URL, spelled like the store's scripts spell them; empty if the URL has none."""
     match = _URL.match(url)
     if match is None:
         return ""

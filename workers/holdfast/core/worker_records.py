@@ -189,7 +189,8 @@ class Stray:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """The strays among one page of all keys; `cursor` continues, empty at the end."""
+    """The strays (tasks whose worker is gone) that were found among one page of all keys. `cursor` continues the
+    search; it is empty at the end."""
 
     found: tuple[Stray, ...]
     cursor: str

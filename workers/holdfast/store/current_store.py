@@ -77,7 +77,7 @@ def substituted() -> bool:
 
 
 def substitute(queue: str) -> Store | None:
-    """The store of the test, which stands in for the store of this queue. None outside of a test. Raises
+    """The store of the running test, which is used in place of the store of this queue. None outside of a test. Raises
     StoreRefusedError if the test has another queue."""
     of_test, store = _standing_in.get(os.getpid(), (queue, None))
     if queue != of_test:

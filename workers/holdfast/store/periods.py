@@ -105,8 +105,8 @@ def _part(length_ms: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """Adds rollups to a period one by one. This needs little memory, and other work of the process goes on between two
-    of them."""
+    """Adds rollups to a period one by one. This needs little memory, and the process can do other work after each
+    rollup."""
 
     store: Store
     now_ms: int
@@ -146,8 +146,8 @@ class _Sum:
 
 
 def stretches(start_ms: int, end_ms: int, longest: int) -> Iterator[tuple[int, int, int]]:
-    """Divides a period into stretches. Each has the length of the rollups to read, a start and an end. The middle is
-    read by the longest rollups, the edges by shorter ones. The start is a whole minute."""
+    """Divide a period into stretches; the answer for a stretch is the length of the rollups to read, its start and its
+    end. The middle is read by the longest rollups, the edges by shorter ones. The start is a whole minute."""
     shorter = PACKED.get(longest)
     if shorter is None:
         yield longest, start_ms, end_ms

@@ -55,7 +55,7 @@ async def wait_order(
     database: Database, queue: str, names: Sequence[str], request: int, ours: Collection[int] = ()
 ) -> bool:
     """Wait until earlier requests for these names have been given to Redis. `ours`: requests that are given together
-    with this one.
+    with this one, for which this does not wait.
 
     Returns False if the producer of an earlier request takes too long. Then a steward gives the earlier request to
     Redis, and this request after it.
@@ -107,8 +107,8 @@ def setting_of(operation: str, args: Sequence[Value]) -> str:
 
 
 async def enter(sql: Any, queue: str, setting: str, operation: str, args: Sequence[Value]) -> EnteredRequest:
-    """Accept a change. If the last waiting change of the setting is equal, that one is returned, and no second one is
-    entered."""
+    """Accept a change. If the last waiting change of the setting is equal, no second one is written, and the waiting
+    one is returned."""
     await lock_order(sql, queue, [setting])
     content = _pack((operation, args))
     waiting = await sql.fetch(_WAIT, queue, setting)

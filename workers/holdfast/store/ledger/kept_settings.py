@@ -94,7 +94,7 @@ async def doubt(sql: Any, queue: str) -> None:
 
 
 async def all_read(sql: Any, queue: str, now_ms: int) -> None:
-    """Note that everything in Redis was read. Settings that are still doubtful do not exist there, and count as
+    """Note that every setting in Redis was read. Settings that are still doubtful are not in Redis, and count as
     removed."""
     await sql.execute(_GONE, queue, now_ms)
 

@@ -94,7 +94,8 @@ class Ingestion:
         return last
 
     async def _catch_up(self, sql: Any, queue: Queue, last: str) -> Queue:
-        """Write the tasks of all events up to `last`, the last event when the settings were read."""
+        """Write the tasks of all events up to `last`. This is the last event that Redis had when the settings were
+        read."""
         while queues.is_before(queue.position, last):
             look = await self._redis.follow(queue.epoch, queue.position, queue.seen, EVENTS)
             if look.word is not Memory.OK:
@@ -196,8 +197,8 @@ class Rebuild:
         return replace(queue, phase=RebuildPhase.CORRECTING)
 
     async def _correct(self, sql: Any, queue: Queue) -> Queue:
-        """Put back tasks that have ended since the moment to which Redis was set back. If that moment is unknown, look
-        at all tasks in Redis, and put back those that the ledger knows to have ended."""
+        """Put back tasks that have ended since the moment to which Redis was set back. If this moment is unknown, look
+        at all tasks in Redis. Of these, put back the tasks that have ended by what the ledger knows."""
         if queue.since_ms > 0:
             page = await tasks.ended_since(sql, self._name, queue.since_ms, queue.cursor, TASKS)
             return await self._put_back(sql, queue, page, RebuildPhase.RESTORING)

@@ -166,7 +166,7 @@ class RebuildingError(StoreUnavailableError):
 
 
 def followed(queue: Queue | None) -> Queue:
-    """The row of this queue. Raises RebuildingError if the ledger does not follow its Redis now."""
+    """The row of this queue, unchanged. Raises RebuildingError if the ledger does not follow the queue's Redis now."""
     if queue is None or not queue.is_followed:
         raise RebuildingError
     return queue
@@ -201,7 +201,8 @@ class LedgerPart(RedisPart):
         return epoch_of(await queues.read(sql, self._keys.queue))
 
     async def _run_followed(self, operation: str, *args: Value) -> Any:
-        """Run an operation only if Redis has lost no data: otherwise it might not have the last changes."""
+        """Run an operation only if Redis has lost no data. A Redis that has lost data might not have the last
+        changes."""
         queue = followed(await self._row())
         answer = await self.redis_ledger.behind(queue.epoch, queue.seen, operation, *args)
         if answer == ELSEWHERE:

@@ -200,8 +200,8 @@ class MemoryStore(RedisStore):
         return await self._in_steps(super().submit, submissions)
 
     async def submit_with_options(self, submissions: Sequence[Submission]) -> list[Receipt]:
-        """Submit tasks. A task that waits for parents is not counted against the limit. So more tasks than the limit
-        may wait when the parents have ended."""
+        """Submit tasks. A task that waits for parents is not counted against the limit of waiting tasks. So when
+        parents have ended, more tasks than the limit may wait."""
         return await self._in_steps(super().submit_with_options, submissions)
 
     async def _in_steps(
@@ -255,9 +255,10 @@ def is_served(queue: str) -> bool:
 
 @asynccontextmanager
 async def open_memory(queue: str) -> AsyncGenerator[MemoryStore]:
-    """The store of this queue, if this process serves it in memory; else a new, empty one.
+    """The store of this queue, if this process serves the queue in memory. If this process serves nothing in memory, a
+    new, empty store.
 
-    Raises StoreRefusedError if this process serves another queue: no worker would ever run tasks of the other queue.
+    Raises StoreRefusedError if this process serves another queue: no worker would ever run tasks of this queue.
     """
     if _served and queue not in _served:
         [served] = _served

@@ -90,8 +90,8 @@ class RedisAdmin(RedisPart):
     async def strays(
         self, cursor: str, page: int, silence_ms: int, *, put_back: bool, max_crashes: int = MAX_CRASHES
     ) -> Strays:
-        """Find working tasks whose owner is dead, unknown, or silent for `silence_ms`, among the next `page` keys.
-        `cursor`: '' to begin.
+        """Find working tasks whose owner (the worker that runs them) is dead, unknown, or silent for `silence_ms`.
+        Searches the next `page` keys. `cursor`: '' to begin.
 
         With `put_back` the tasks go back to the heads of their lanes, and no crash is counted for them. Their owners
         are declared dead.
@@ -104,8 +104,8 @@ class RedisAdmin(RedisPart):
         return Strays(strays, "" if following == b"0" else following.decode())
 
     async def begin_web_session(self, session: str, now_ms: int, until_ms: int) -> None:
-        """Keep a login to the dashboard, and delete logins that have ended. If the owner has more than 100, those that
-        end first are deleted. `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
+        """Keep a login to the dashboard, and delete logins that have expired. If the owner has more than 100 logins,
+        those that expire first are deleted. `session`: `OWNER:NAME`; `now_ms` and `until_ms`: by the caller's clock."""
         await self._command("ZREMRANGEBYSCORE", self._keys["web_sessions"], "-inf", now_ms)
         await self._command("ZADD", self._keys["web_sessions"], until_ms, session)
         begun: list[bytes] = await self._command("ZRANGE", self._keys["web_sessions"], 0, -1)

@@ -50,7 +50,7 @@ class RedisBulkChanges(RedisPart):
         return after.state is BulkState.RUNNING and state == BulkState.RUNNING.encode()
 
     async def stop_bulk(self, change_id: str) -> bool:
-        """Stop the running change after its present step. Returns False if the change does not run."""
+        """Stop a running change; its present step is still completed. Returns False if the change does not run."""
         found = await self.bulk_change(change_id)
         if found is None or found.state is not BulkState.RUNNING:
             return False

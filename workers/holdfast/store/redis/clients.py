@@ -99,8 +99,8 @@ def _options(settings: RedisSettings) -> dict[str, Any]:
 
 
 def _probed(url: str) -> dict[str, Any]:
-    """Have the kernel probe silent peers: a blocked call ends within seconds of its peer's loss, without a command
-    to the server."""
+    """The socket options by which the kernel probes silent peers. If a peer is lost, a blocked call ends within
+    seconds, and no command to the server is needed for this."""
     if url.startswith("unix:"):
         return {}
     options = {getattr(socket, name): value for name, value in PROBED.items() if hasattr(socket, name)}

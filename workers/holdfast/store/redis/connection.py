@@ -230,8 +230,8 @@ class Connection:
         return self._locator is None and isinstance(self.blocking, FastClient)
 
     async def wait(self, seconds: float, offer: Offer, *args: Value) -> tuple[Any, Any]:
-        """Run a blocking command like `block`; returns its answer, and the answer of the operation sent behind it: see
-        `FastClient.execute_waiting`."""
+        """Run a blocking command like `block`. Returns its answer, and the answer of the operation that was sent behind
+        it (see `FastClient.execute_waiting`)."""
         with self._explained, self._within(seconds):
             return await cast("FastClient", self.blocking).execute_waiting(args, offer, self._answer_timeout)
 

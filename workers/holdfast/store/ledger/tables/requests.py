@@ -125,7 +125,7 @@ async def enter(
 
 
 async def ask(sql: Any, queue: str, verb: str, task_id: str, reason: str) -> EnteredRequest:
-    """Accept a request for a task; if the same request already waits, no second one is written."""
+    """Accept a request for a task. If the same request already waits, no second one is written."""
     await change_requests.lock_order(sql, queue, [task_id])
     waiting = [row for row in await sql.fetch(_ENTERED, queue, [task_id]) if row["waits"]]
     if waiting and waiting[-1]["verb"] == verb:
@@ -178,8 +178,8 @@ async def give_lost_again(sql: Any, queue: str, given_before: float) -> None:
 
 
 async def waiting(sql: Any, queue: str, older_than: float, limit: int) -> tuple[list[Waiting], bool]:
-    """The oldest requests that wait longer than `older_than` seconds, as many as one call should hold. Also True if
-    there may be more."""
+    """The oldest of the requests that have waited longer than `older_than` seconds, as many as one call should hold.
+    Also True if there may be more."""
     rows = await sql.fetch(_WAITING, queue, older_than, limit, PAGE_BYTES)
     more = bool(rows) and (len(rows) == limit or rows[0]["found"] > len(rows))
     return [_waiting(row) for row in rows], more
