@@ -48,8 +48,8 @@ def blank(entries: int, boot: str) -> bytes:
 
 
 def read(page: bytes, boot: str) -> dict[str, str] | None:
-    """The noted tasks: for each id the claim under which the task has ended, or RUNS if it has not. None if the page
-    cannot be used: it is missing, incomplete, or from another boot of the host."""
+    """The tasks that are noted on the page. For each id: the claim under which the task has ended, or RUNS if it has
+    not ended. None if the page cannot be used: it is missing, incomplete, or from another boot of the host."""
     if page[:REVOKED] != _header(boot)[:REVOKED]:
         return None
     entries = (page[at : at + ENTRY] for at in range(HEADER, len(page) - ENTRY + 1, ENTRY))
@@ -114,8 +114,8 @@ class BegunTasks:
             self._ended[task_id] = claim
 
     def is_revoked(self, claim: str) -> bool:
-        """True if the task of this claim must not begin, because it may have begun elsewhere. Call `add` before
-        this."""
+        """True if the task of this claim must not begin here, because another worker may have begun it. Call `add`
+        before this."""
         number = self.page[REVOKED:HEADER]
         if number == _NONE_REVOKED or not number:
             return False

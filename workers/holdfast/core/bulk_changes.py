@@ -162,8 +162,9 @@ class BulkChange:
         return noted if cursor else noted._after_pass(has_steps=bool(self.cursor))
 
     def _after_pass(self, *, has_steps: bool) -> BulkChange:
-        """The next pass, or the end. `has_steps`: the pass had several steps, so it may have missed tasks that moved.
-        After such a first pass another pass follows, even if the first changed nothing."""
+        """The change with its next pass, or at its end. `has_steps`: the pass had several steps, so it may have missed
+        tasks that moved. After a first pass with several steps another pass follows, even if the first changed
+        nothing."""
         is_proof = not self.changed_in_pass and not (has_steps and self.pass_number == 1)
         if is_proof or self.pass_number == PASSES:
             return replace(self, state=BulkState.DONE)

@@ -141,7 +141,7 @@ def cron(text: str, timezone: str = "UTC") -> Cron:
 
 
 class _RefusedError(ValueError):
-    """A term is not accepted. The text is the form to write instead; empty if none is known."""
+    """A term that Holdfast does not accept. The text is the form to write instead; empty if none is known."""
 
 
 @lru_cache(maxsize=4096)
@@ -235,7 +235,8 @@ def _term(field: _Field, term: str) -> str:
 
 
 def _range(field: _Field, first: tuple[str, int], last: str, step: str | None) -> str:
-    """A range of one value becomes this value: cronsim would read `5-5/2` as a range without an end."""
+    """A range, spelled for cronsim. A range of one value becomes this value: cronsim would read `5-5/2` as a range
+    without an end."""
     said, begin = first
     end = field.value(last)
     if field is _WEEKDAY and last == "SUN" and begin > 0:

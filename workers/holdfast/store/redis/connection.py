@@ -156,7 +156,7 @@ class Connection:
 
     async def check_types(self) -> None:
         """Raise StoreRefusedError for the first key of this queue that has another type than Holdfast expects. Keys
-        that this user may not read are left out."""
+        that the user of the connection may not read are not checked."""
         await self._check(self.keys.types, f"queue {self.keys.queue} keeps", ", or use another queue name")
 
     async def _check_types_of(self, task_id: str) -> None:
@@ -173,7 +173,8 @@ class Connection:
                 )
 
     async def refuse_damaged(self, task_id: str, reason: str = "") -> NoReturn:
-        """Raise an error for a task whose record could not be read: StoreRefusedError if a key has another type."""
+        """Raise an error for a task whose record could not be read. It is StoreRefusedError if a key of the task has a
+        wrong type, else UnreadableRecordError."""
         await self._check_types_of(task_id)
         flaw = reason.encode() or await self.command("HGET", self.keys["task"] + task_id, "aside")
         why = flaw.decode(errors="backslashreplace") if flaw else "another program has just changed it; ask again"
@@ -192,7 +193,7 @@ class Connection:
 
     @property
     def address(self) -> str:
-        """The address of the server that was found last; empty if the URL names it."""
+        """The address of the server that was found last. Empty if the URL itself names the server."""
         return "" if self._locator is None else self._locator.address
 
     @property

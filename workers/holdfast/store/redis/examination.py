@@ -144,7 +144,7 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         )
 
     async def since(self, earlier: store_info.StoreInfo) -> store_info.StoreInfo:
-        """Examine again only the parts that change from one moment to the next; the others are taken over from an
+        """Examine again the parts that change from one moment to the next. The other parts are taken from `earlier`, an
         earlier examination."""
         report = await self._look("server", self._report)
         queue = await self._look("queue", lambda: self._queue(0.0))
@@ -159,8 +159,8 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
         )
 
     async def _look(self, what: str, look: Callable[[], Awaitable[T]]) -> T | None:
-        """The answer to one question. If the store refuses it, returns None and notes the refusal. If the store goes
-        away, the examination ends with an error."""
+        """The answer to one question. If the store refuses to answer, returns None and notes the refusal. If the store
+        goes away, the examination ends with an error."""
         try:
             return await look()
         except StoreUnavailableError:

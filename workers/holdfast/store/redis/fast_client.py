@@ -52,7 +52,8 @@ class CommandProtocol(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """True if a command may be sent now: the next answer will be the answer to this command."""
+        """True if a command may be sent now: the connection is open, and the next answer will be the answer to this
+        command."""
         return not (self.is_spoiled or self._transport.is_closing() or self.connection.should_reconnect())
 
     @property
@@ -137,8 +138,8 @@ class CommandProtocol(asyncio.Protocol):
         self._end(error)
 
     def _look_at_time(self) -> None:
-        """End commands that have waited too long for their answers. One timer serves many commands, because setting one
-        for each costs time."""
+        """End commands that have waited too long for their answers. One timer serves many commands, because one timer
+        for each command would cost time."""
         self._timer = None
         if self._answer is None or self._answer_timeout is None:
             return
@@ -163,7 +164,8 @@ Offer = Callable[[Send | None], None]
 
 
 class CommandBehind:
-    """A command that was sent while another one blocks. The server runs it as soon as the first one has ended."""
+    """A command that was sent while another one blocks. The server runs the second command as soon as the first one has
+    ended."""
 
     def __init__(self, protocol: CommandProtocol) -> None:
         self._protocol = protocol
@@ -176,7 +178,7 @@ class CommandBehind:
         return self.answer is not None
 
     async def answered(self) -> Any:
-        """The answer of the command; None if the server does not know its script, and so has not run it."""
+        """The answer of the command. None if the server did not know the command's script, and so has not run it."""
         try:
             return None if self.answer is None else await self.answer
         except NoScriptError:

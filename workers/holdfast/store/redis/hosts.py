@@ -11,8 +11,8 @@ from holdfast.store.redis.decode import pairs
 
 
 class RedisHosts(RedisPart):
-    """The calls about hosts that claim nothing, and about the handlers that workers publish, so that others know how to
-    submit tasks to them."""
+    """The calls about hosts whose workers claim no tasks, and about handlers. Workers publish their handlers, so that
+    others know how to submit tasks to them."""
 
     async def quiet_host(self, host: str, by: str, reason: str) -> QuietOrder:
         """Make a host quiet (ALL_HOSTS: all hosts): until it is resumed, its workers claim no tasks, including workers
@@ -69,12 +69,14 @@ class RedisHosts(RedisPart):
         await self._command("HSET", self._keys["published"], *fields)
 
     async def published_handler(self, name: str) -> PublishedHandler | None:
-        """The handler of this name ('': of tasks that name none), as it was published last."""
+        """The handler of this name as a worker published it last; '' names the handler of tasks that name none. None if
+        there is no such handler."""
         text = await self._command("HGET", self._keys["published"], name)
         return None if text is None else read_published(text)
 
     async def kept_handler(self, name: str) -> KeptHandler | None:
-        """The handler of this name, as it was published last, with the schemas that were published before."""
+        """The handler of this name as a worker published it last, together with earlier schemas of its arguments. None
+        if there is no such handler."""
         text = await self._command("HGET", self._keys["published"], name)
         return None if text is None else read_kept(text)
 

@@ -204,8 +204,8 @@ class Keys:
         return name
 
     def lane(self, lane: str) -> str:
-        """The key of a lane's list. The queue itself, and a name with a colon, is such a key. Any other name is a lane
-        of the namespace."""
+        """The key of a lane's list. If `lane` is the queue's name or contains a colon, it is this key itself. Any other
+        name is a lane of the namespace."""
         name = self.name(lane)
         return name if name == self.queue or ":" in name else self["lane"] + name
 

@@ -74,7 +74,8 @@ class RedisLanes(RedisPart):
         return await self._number("bound", f"set@{host}", *self._limits(rules))
 
     async def pause_lane(self, lane: str, reason: str) -> bool:
-        """Start no more tasks from a lane, on any host; the lane still accepts. False: it was paused before."""
+        """Pause a lane: no task of it starts on any host, but it still accepts tasks. Returns False if it was paused
+        before."""
         return bool(await self._change_setting("pause_lane", self._keys.name(lane), reason) == b"paused")
 
     async def resume_lane(self, lane: str) -> bool:

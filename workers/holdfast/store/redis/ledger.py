@@ -70,7 +70,7 @@ class Dump(NamedTuple):
 
     @property
     def error_kind(self) -> str:
-        """The id of the kind of error of its last failed run; empty if there is none."""
+        """The id of the kind of error with which the task's last failed run ended; empty if there is none."""
         return self.text("error").partition(" ")[0]
 
     def number(self, field: str) -> int:
@@ -89,7 +89,7 @@ class Dumps:
 
     @property
     def seen_ms(self) -> int:
-        """The moment of the last event: a Redis that lacks it may have lost some of these tasks."""
+        """The moment of the last event. A Redis without this event may have lost some of these tasks."""
         return int(self.last.partition("-")[0] or 0)
 
 
@@ -305,8 +305,8 @@ class RedisLedger(RedisPart):
         return None if answer == ELSEWHERE else Receipt(Accepted(answer.decode()), one.task_id)
 
     async def ask(self, epoch: str, request: int, verb: str, task_id: str, reason: str) -> State | TaskObstacle | None:
-        """Cancel, pause or resume a task for a ledger. Returns the state afterwards or an obstacle; None if this Redis
-        does not follow the ledger."""
+        """Cancel, pause or resume a task for a ledger. Returns the task's state afterwards, or the obstacle. None if
+        this Redis does not follow the ledger."""
         answer = await self.connection.run_behind("once", verb, task_id, reason, request, epoch)
         return None if answer == ELSEWHERE else known_word(TASK_WORDS, task_id, answer)
 

@@ -67,7 +67,7 @@ class JoinedSubmits:
         return caller.answer or await self._alone(caller)
 
     async def _wait(self, caller: Caller) -> None:
-        """Wait until the caller has its answer or an error, or has to make the next call."""
+        """Wait until the caller has its answer or an error, or until it is this caller's turn to make the next call."""
         try:
             await caller.woken.wait()
         except BaseException:  # cancelled
@@ -117,8 +117,9 @@ class JoinedSubmits:
             following.woken.set()
 
     async def _alone(self, caller: Caller) -> Accepted:
-        """Answer a caller after an error of its joined call. An error that concerns every caller is raised. Otherwise
-        the submission is sent alone, to find out whether the error is its own."""
+        """Answer a caller after an error of the call in which its submission was joined with others. An error that
+        concerns every caller is raised. Otherwise the submission is sent alone, to find out whether the caller's
+        submission caused the error."""
         assert caller.error is not None
         if isinstance(caller.error, StoreUnavailableError | StoreFullError):
             raise type(caller.error)(*caller.error.args) from caller.error

@@ -144,7 +144,7 @@ def _statements(part: str) -> Sequence[tuple[str, str, frozenset[str]]]:
 
 
 def _mentioned(parts: Sequence[str], body: str) -> list[list[str]]:
-    """The statements of each part, without definitions that no later statement uses."""
+    """The statements of each part that the script needs. A definition that no later statement uses is left out."""
     words, kept = set(_words(body)), list[list[str]]()
     for part in reversed(parts):
         statements = list[str]()
@@ -200,8 +200,8 @@ SHIPPED = Scripts()
 
 
 def product() -> Mapping[str, Script]:
-    """All operations, as workers use them. The parent calls this once before it forks, so that its children share the
-    memory of the texts."""
+    """All operations, as workers use them. The parent calls this once before it forks children, so that the children
+    share the memory of the texts."""
     if missing := [name for name in operations() if name not in SHIPPED]:
         for name in missing:
             SHIPPED[name] = build(name)

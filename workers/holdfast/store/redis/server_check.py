@@ -132,7 +132,8 @@ class RedisServer(RedisPart):
             raise StoreRefusedError(node_of_cluster(self.connection.url))
 
     async def _check_rights(self, lanes: Sequence[str]) -> None:
-        """Refuse a user without all rights: a missing right would end a script between two of its writes."""
+        """Refuse a user who lacks a right. Without this check, a missing right would end a script between two of its
+        writes."""
         if missing := await missing_rights(self.connection, lanes):
             more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
             raise StoreRefusedError(

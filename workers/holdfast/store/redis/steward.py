@@ -78,7 +78,8 @@ class RedisSteward(RedisPart):
         return {name: int(count) for name, count in pairs(answer)}
 
     async def promote(self, limit: int) -> tuple[int, int | None]:
-        """Submit due tasks; returns their number, and milliseconds until the next is due (None: no task is delayed)."""
+        """Submit delayed tasks that are due. Returns their number, and the milliseconds until the next task is due
+        (None: no task is delayed)."""
         promoted, wait = await self._run("promote", limit)
         return promoted, None if wait < 0 else wait
 

@@ -42,8 +42,8 @@ class RedisTasks(RedisPart):
         return decode.task_record(task_id, answer) if answer else None
 
     async def tasks(self, wanted: Wanted, limit: int, cursor: str = "") -> Page:
-        """A page of these tasks without payloads. While tasks change their states, a list may miss a task or contain it
-        twice."""
+        """A page of the tasks that match the filter, without payloads. While tasks change their states, a list may miss
+        a task or contain it twice."""
         return decode.page(await self._run("list", *self._asked(wanted, "", limit, cursor)))
 
     async def search(self, wanted: Wanted, search: TextSearch, limit: int, cursor: str = "") -> Page:
@@ -124,7 +124,7 @@ class RedisTasks(RedisPart):
         return await _all_pages(partial(self.step_names, task_id))
 
     async def children(self, task_id: str, limit: int) -> tuple[int, tuple[str, ...]]:
-        """The number of the task's children that are still kept, and the ids of the first of them."""
+        """The number of the task's children that the store still has, and the ids of the first of these children."""
         number, *ids = await self._run("children", task_id, limit)
         return number, tuple(each.decode() for each in ids)
 

@@ -27,8 +27,8 @@ class RedisWebhooks(RedisPart):
     async def take_notices(
         self, limit: int, lease_ms: int, room: Room | None = None
     ) -> tuple[list[Notice | SpoiltNotice], int | None]:
-        """Take notices to post now; no other steward gets them for `lease_ms`. Also returns the milliseconds until the
-        next notice is due (None: none waits). `room`: limits for receivers (None: no limits)."""
+        """Take notices to post now; no other steward gets these notices for `lease_ms`. Also returns the milliseconds
+        until the next notice is due (None: none waits). `room`: limits for receivers (None: no limits)."""
         room = room or Room()
         bounds = (room.unproven, room.share, room.unproven_share)
         busy = [word for pair in room.busy.items() for word in pair]

@@ -60,7 +60,8 @@ class RedisWorker(RedisPart):
     """The calls of one worker process."""
 
     async def register(self, worker: Introduction) -> Standing:
-        """Register a new worker with the lanes and handlers that it serves. Answers whether the worker may work."""
+        """Register a new worker with the lanes and handlers that it serves. The answer says whether the worker may
+        work."""
         lanes, names, limits, application, schedules = self._served(worker.service)
         place = (worker.incarnation, worker.host, worker.boot, worker.pid, worker.slot)
         served = (lanes, names, worker.kind, limits, "" if worker.halt is None else worker.halt)
