@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 STEPS = 1500
 
 
-@pytest.mark.parametrize("seed", [1, 3, 4, 5, 8])  # each of these plays makes suspects
+@pytest.mark.parametrize("seed", [2, 3, 4, 6, 8])  # each of these plays makes suspects
 async def test_the_promise_survives_whatever_goes_wrong(server_url: str, seed: int) -> None:
     seen = await play(server_url, seed, STEPS)
     assert seen["settle OK"] > 50

@@ -12,7 +12,7 @@ from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.worker_records import ServedLane, ServedWork, Startable, WorkerKind
 from tests.lua.namespace import Namespace, namespace
-from tests.lua.operations import calling, introduction, run
+from tests.lua.operations import calling, introduction, run, submission
 
 pytestmark = pytest.mark.anyio
 
@@ -353,6 +353,21 @@ async def test_a_suspect_waits_at_the_gate_of_its_handler_and_goes_from_there_to
     await quarantine(space, "q2", "new")
     assert await taken(space, "q2", 1) == ["x"]
     await space.check()
+
+
+async def test_a_suspect_that_goes_aside_from_the_gate_of_its_key_is_offered_no_more(space: Namespace) -> None:
+    await space.store.submit([submission("x", space.queue, name="new", concurrency_key="k")])
+    await crash_into_suspicion(space)
+    await serving(space, "a", "known")
+    await space.store.submit([submission("t", space.queue, name="known", concurrency_key="k")])
+    [held] = await space.take("a")
+    assert (await space.store.suspects([space.queue])).startable == 0
+    await space.settle("a", held, Settle.COMPLETED)
+    assert (await space.store.suspects([space.queue])).startable == 1
+    await space.clock.advance(1_000)  # then its gate is looked at again
+    assert await taken(space, "a") == []
+    assert (await space.check())[space.key("task:x")]["content"]["held"] == "unknown:new"
+    assert await space.do("ZCARD", space.key(f"suspects:{space.queue}")) == 0
 
 
 async def test_a_pool_counts_and_claims_no_suspect_whose_handler_another_has(space: Namespace) -> None:
