@@ -7,7 +7,7 @@ import pytest
 from holdfast.core.rollup import MINUTE, Figures
 from holdfast.store.periods import Period
 from holdfastd.web.pages.report_pages import Chart, course_charts, course_of
-from holdfastd.web.rendering import ago, dotted, moments
+from holdfastd.web.rendering import ago, brief_id, moments, without_modules
 
 
 def test_a_moment_in_a_text_is_one_of_the_readers_zone() -> None:
@@ -29,8 +29,14 @@ def test_a_short_while_ago_is_now(ms: int, shown: str) -> None:
     assert ago(ms) == shown
 
 
-def test_a_long_name_may_be_broken_at_its_dots() -> None:
-    assert str(dotted("shop.<b>.LimitError")) == "shop.<wbr>&lt;b&gt;.<wbr>LimitError"
+def test_a_reason_names_its_error_without_modules() -> None:
+    assert without_modules("shop.errors.LimitError: no more") == "LimitError: no more"
+    assert without_modules("see https://example.org: it is down") == "see https://example.org: it is down"
+
+
+def test_a_long_id_keeps_both_ends() -> None:
+    assert brief_id("newsletter-november.118") == "newsletter-…mber.118"
+    assert brief_id("import-7.12") == "import-7.12"
 
 
 def test_a_line_of_one_value_is_a_dot_of_the_picture() -> None:

@@ -80,8 +80,7 @@ def environment(redaction: Redaction) -> Environment:
         lstrip_blocks=True,
     )
     times = (when, exactly, moments, seconds, ago, span)
-    words = (raw, short, brief_id, dotted, without_modules, after_word)
-    own = (*times, *words, count, beginning, rate, rate_words, query_with)
+    own = (*times, count, beginning, raw, short, brief_id, without_modules, rate, rate_words, query_with)
     found.filters |= {each.__name__: each for each in own}
     found.filters |= {
         "in_brief": partial(arguments_in_brief, hide=redaction.value),
@@ -186,19 +185,9 @@ def beginning(text: str, *, is_whole: bool = False) -> str:
     return text if is_whole else text[:PAYLOAD]
 
 
-def without_modules(reason: str) -> str:
+def without_modules(text: str) -> str:
     """A reason that begins with the class of an error, without the modules of the class."""
-    return re.sub(r"^(?:\w+\.)+(?=\w+(?::|$))", "", reason)
-
-
-def after_word(text: str, word: str) -> str:
-    """The text without this first word: a badge before the text has it."""
-    return text.removeprefix(word).lstrip(" ,;:") or text
-
-
-def dotted(name: str) -> str:
-    """A name that a browser may wrap after its dots."""
-    return Markup(".<wbr>").join(name.split("."))
+    return re.sub(r"^(?:\w+\.)+(?=\w+(?::|$))", "", text)
 
 
 def _plain(value: object) -> object:

@@ -78,6 +78,7 @@ async def task(
         all=f"/task{here}&all=1",
         is_whole=is_whole,
         task=record,
+        now=access.redaction.text(why["now"]).removeprefix(record.state).lstrip() or why["now"],
         why=access.redaction.value({name: each for name, each in why.items() if name != "timeline"}),
         story=told if is_whole else shown_task.last_lines(told, SHOWN),
         shown=SHOWN,
