@@ -39,7 +39,7 @@ BREAKAGES: list[tuple[Any, ...]] = [
     ("any handler's tasks are usual", "fast_pull", "and has_name(names, name or '') and", "and"),
     ("no operation is usual", "fast_pull", " and holds_operation(raw, id, seq)\n", "\n"),
     ("the index of what has ended is forgotten", "fast_pull", "redis.pcall('ZADD', KEY.finished, unpack(finished))", "1"),
-    ("another field at the end is usual", "fast_record", "number_in[r[4]] ~= fields", "false", weights.test_an_ended_record_keeps_nothing_of_how_it_ran),
+    ("another field at the end is usual", "fast_record", "number_in[r[4]] ~= fields", "false", weights.test_a_webhook_that_a_running_task_gets_is_told_of_its_end),
     ("a short row tells no timeout", "fast_pull", "most or '', timeout or '', raw,", "most or '', '', raw,"),
     ("a short row tells no attempts", "fast_pull", "most or '', timeout or '', raw,", "'', timeout or '', raw,"),
     ("the claim of a record is forgotten", "fast_pull", ", 'claimed', notes[i])", ")"),

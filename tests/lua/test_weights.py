@@ -33,10 +33,21 @@ async def test_an_ended_record_keeps_nothing_of_how_it_ran(space: Namespace) -> 
     await space.store.renew("a", "live", 1, held)
     await space.settle("a", first, Settle.COMPLETED)
     await space.store.cancel("t2", "enough")
-    fields = ("owner", "claim", "due")
+    fields = ("owner", "claim", "due", "progress")
     completed, canceled = [await space.do("HMGET", space.key(f"task:{name}"), *fields) for name in ("t1", "t2")]
-    assert not any(completed)
-    assert not any(canceled)
+    for *ran, progress in (completed, canceled):
+        assert not any(ran)
+        assert progress == b"half", "readers still see it"
+
+
+async def test_a_webhook_that_a_running_task_gets_is_told_of_its_end(space: Namespace) -> None:
+    """A record with a further field is not ended as a usual one."""
+    await space.register("a")
+    await space.submit("t1")
+    [delivery] = await space.take("a")
+    await space.do("HSET", space.key("task:t1"), "webhook", "https://example.org/told")
+    await space.settle("a", delivery, Settle.COMPLETED)
+    assert await space.do("ZCARD", space.key("webhooks")) == 1
 
 
 async def test_a_record_that_waits_has_no_empty_fields(server_url: str) -> None:
