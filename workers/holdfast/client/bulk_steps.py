@@ -54,7 +54,7 @@ CHANGED_AT_ONCE = 50  # tasks that one step changes
 
 
 class _Came(Enum):
-    """What a bulk change did to one task."""
+    """The outcome of a bulk change for one task."""
 
     CHANGED = auto()
     REFUSED = auto()

@@ -39,7 +39,7 @@ MOST_AT_ONCE = 1_000  # with `all:N`: the missed runs for which one plan still c
 
 
 class Overlap(StrEnum):
-    """What happens to a planned run while the task of the previous run has not ended."""
+    """How a schedule treats a planned run while the task of the previous run has not ended."""
 
     ALLOW = "allow"
     FORBID = "forbid"

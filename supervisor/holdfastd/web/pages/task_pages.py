@@ -69,6 +69,7 @@ async def task(
         earlier, _ = await access.store.earlier(task_id, NEWEST)
     call, begun = call_of(record.operation), call_of(earlier[0] if earlier else record.operation)
     here = f"?id={quote(task_id, safe='')}"
+    shown_why = access.redaction.value({name: each for name, each in why.items() if name != "timeline"})
     return page(
         request,
         "task.html",
@@ -78,8 +79,8 @@ async def task(
         all=f"/task{here}&all=1",
         is_whole=is_whole,
         task=record,
-        now=access.redaction.text(why["now"]).removeprefix(record.state).lstrip() or why["now"],
-        why=access.redaction.value({name: each for name, each in why.items() if name != "timeline"}),
+        now=shown_why["now"].removeprefix(record.state).lstrip() or shown_why["now"],
+        why=shown_why,
         story=told if is_whole else shown_task.last_lines(told, SHOWN),
         shown=SHOWN,
         is_whole_story=is_whole or len(timeline) <= SHOWN,
