@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, Ready
-from holdfastd.core.restart import delay
+from holdfastd.core.restart import WINDOW, delay, young_death
 from holdfastd.core.slots import Vacant
 from tests.core.histories import STEWARD, History, events_logged, forks, worker
 
@@ -143,6 +143,16 @@ def test_the_breaker_opens_above_three_young_deaths_for_each_worker() -> None:
             history.pass_time(0.1)
         history.die(young[0], 1)
     assert history.view.breaker.is_open
+
+
+def test_young_deaths_of_a_minute_ago_no_longer_count() -> None:
+    history = History(8).started()
+    view, child, most = history.view, history.child(W), 3 * 8
+    for now in (*[0.0] * most, *[WINDOW] * most):
+        view, _ = young_death(view, child, "exit: status 1", 0.0, now)
+        assert not view.breaker.is_open
+    view, _ = young_death(view, child, "exit: status 1", 0.0, WINDOW)
+    assert view.breaker.is_open
 
 
 def test_probes_come_ever_more_slowly() -> None:

@@ -12,7 +12,15 @@ from holdfast.core.store_info import Tended
 from holdfastd.steward.clock_watch import ClockWatch
 from holdfastd.steward.duties.bells import FIRST_PAUSE, LAST_PAUSE, Bell
 from holdfastd.steward.duties.lane_duties import AUDIT_EVERY, NEXT_PAGE, LaneAudit, lane_tending
-from holdfastd.steward.duties.upkeep import LONGEST_REST, PROMOTED_AT_ONCE, promotion, retention
+from holdfastd.steward.duties.upkeep import (
+    LONGEST_REST,
+    NEXT_BATCH,
+    PROMOTED_AT_ONCE,
+    REMOVED_AT_ONCE,
+    RETENTION_EVERY,
+    promotion,
+    retention,
+)
 from holdfastd.steward.duty import GRAIN
 from tests.steward.surroundings import DutySurroundings
 
@@ -106,9 +114,10 @@ async def test_vanished_entries_are_worth_a_warning(surroundings: DutySurroundin
 
 
 async def test_trimming_goes_on_soon_while_there_is_more(surroundings: DutySurroundings) -> None:
-    surroundings.store.answers["trim"] = [200, 3]
+    """The store removes no more than it was asked for, so a full answer is the mark of a backlog."""
+    surroundings.store.answers["trim"] = [REMOVED_AT_ONCE, REMOVED_AT_ONCE - 1, 0]
     watch = ClockWatch(surroundings.store, surroundings.health, 15.0, time.monotonic)
     duty = retention(surroundings.store, keep=60.0, watch=watch)
-    soon, later = await duty.run_once(), await duty.run_once()
-    assert soon < 1 < later
-    assert surroundings.called("trim")[0][0] == 60_000
+    rests = [await duty.run_once() for _ in range(3)]
+    assert rests == [NEXT_BATCH, RETENTION_EVERY, RETENTION_EVERY]
+    assert surroundings.called("trim") == [(60_000, REMOVED_AT_ONCE)] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -20,7 +21,7 @@ from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access import forms
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.visitors import COOKIE, FREE, SessionCookies
+from holdfastd.web.access.visitors import COOKIE, FREE, LASTS, SessionCookies
 from holdfastd.web.application import PAGES
 from holdfastd.web.changes.all_changes import CHANGES
 from tests.servers import serve
@@ -74,6 +75,7 @@ async def test_the_cookie_is_for_this_site_alone_and_no_script_reads_it(redis_se
         cookie = (await here.stranger.post("/login", data={"token": TOKEN})).headers["set-cookie"].lower()
         assert "httponly" in cookie
         assert "samesite=strict" in cookie
+        assert f"max-age={LASTS};" in cookie
         assert TOKEN not in cookie
 
 
@@ -181,6 +183,19 @@ def test_a_cookie_is_of_its_key_whole_and_young() -> None:
         assert SessionCookies(other).read(value) is None
     for wrong in (value[:-1], "", *map(cookies._signer.dumps, (["token", "mark", "x"], "token", [1, 2, 3], ["a"]))):
         assert cookies.read(str(wrong)) is None
+
+
+def test_a_cookie_counts_for_as_long_as_a_session_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = Accounts("key", viewer_token="viewer")
+    account = accounts.named("viewer-token")
+    assert account
+    cookies, begun = SessionCookies(accounts), time.time()
+    monkeypatch.setattr(time, "time", lambda: begun)
+    value = cookies.issue(account)
+    monkeypatch.setattr(time, "time", lambda: begun + LASTS - 1)
+    assert cookies.read(value)
+    monkeypatch.setattr(time, "time", lambda: begun + LASTS + 2)
+    assert cookies.read(value) is None
 
 
 async def test_after_a_logout_the_browser_has_no_session(redis_settings: RedisSettings) -> None:

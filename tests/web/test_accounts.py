@@ -12,7 +12,7 @@ import pytest
 from holdfast_config import RedisSettings, web_users
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.web_users import Role, User
-from holdfastd.web.access.accounts import Accounts, UsersFile
+from holdfastd.web.access.accounts import Accounts, TooManyLoginsError, UsersFile
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.access.visitors import FREE, FREE_OF_ACCOUNT, FREE_OF_ADDRESS, MOST, WAIT, LoginAttempts
 from tests.web.site import HTML, TOKEN, site
@@ -156,6 +156,29 @@ async def test_guesses_at_once_count_for_each_other(redis_settings: RedisSetting
         guesses = await asyncio.gather(*(guess("ada", f"wrong {number}") for number in range(FREE + 10)))
         assert (guesses.count(401), guesses.count(429)) == (FREE, 10)
         assert set(await asyncio.gather(*(guess("grace", GRACE) for _ in range(FREE + 10)))) == {200}
+
+
+async def test_password_checks_that_have_ended_leave_room_for_others(
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfastd.web.access.accounts.MOST_AT_ONCE", 2)
+    for _ in range(2):
+        wrong = (accounts.with_password("ada", f"wrong {number}") for number in range(3))
+        answers = await asyncio.gather(*wrong, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [type(None), type(None), TooManyLoginsError]
+    assert await accounts.with_password("ada", ADA) == accounts.named("ada")
+
+
+def test_a_wrong_login_is_forgiven_for_each_wait_that_has_passed() -> None:
+    """After FREE wrong logins and two waits, the next wrong login counts as the (FREE - 1)th."""
+    attempts = LoginAttempts()
+    for _ in range(FREE):
+        attempts.failed("192.0.2.1", 100.0)
+    later = 100.0 + 2 * WAIT
+    attempts.failed("192.0.2.1", later)
+    assert attempts.wait("192.0.2.1", later) == 0
+    attempts.failed("192.0.2.1", later)
+    assert attempts.wait("192.0.2.1", later) == WAIT
 
 
 def test_attempts_are_free_again_after_a_while_and_few_are_remembered() -> None:
