@@ -60,7 +60,7 @@ def search_path(environ: Mapping[str, str] = os.environ) -> str:
 
 def for_commands(environ: Mapping[str, str] = os.environ, wanted: Collection[str] = ()) -> dict[str, str]:
     """The environment of a command that runs a task: all variables but the supervisor's secrets and the trace of its
-    start. `wanted`: names of secrets that the command gets nevertheless."""
+    start. `wanted`: names of secrets that the command gets all the same."""
     return {
         name: value
         for name, value in environ.items()

@@ -236,7 +236,7 @@ class Settings(BaseModel):
     )
     capture_output: values.Switch = _field(
         True,
-        "Log what a handler prints, with the task's id, and Python's warnings. Off: both go to stdout and stderr.",
+        "Log, with the task's id, what a handler prints and warns of. Off: it goes to stdout and stderr as usual.",
     )
     metrics: values.Listen | None = _field(
         None,
@@ -353,7 +353,7 @@ class Settings(BaseModel):
         return self._files
 
     def belong_to(self, project: Project, files: tuple[Path, ...]) -> None:
-        """Note the project for which these settings were loaded, and the files from which they came."""
+        """Record the project for which these settings were loaded, and the files from which they came."""
         self._project, self._files = project, files
 
     def _folder(self, field: str, path: Path) -> ServiceFolder:

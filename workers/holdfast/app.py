@@ -52,8 +52,8 @@ class UnservedTasks:
     _served: set[str] = field(default_factory=set[str])
 
     async def note_served(self, store: Store) -> None:
-        """Note all tasks that still wait at the end of a `working` block. The block could have run them, so they count
-        as served."""
+        """Record all tasks that still wait at the end of a `working` block. The block could have run them, so they
+        count as served."""
         if self.counts:
             self._served |= await _waiting(store)
 

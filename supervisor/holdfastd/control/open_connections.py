@@ -90,22 +90,22 @@ class OpenConnections:
         return connection
 
     def half(self, connection: OpenConnection) -> None:
-        """Note that a request has begun to arrive on this connection."""
+        """Record that a request has begun to arrive on this connection."""
         share = connection.share
         self._become(connection, share.half)
         if not share.is_many and len(share.half) > self.most_half:
             self._cut(next(iter(share.half)))
 
     def idle(self, connection: OpenConnection) -> None:
-        """Note that the request of this connection was answered, or that its client does not read the answer."""
+        """Record that the request of this connection was answered, or that its client does not read the answer."""
         self._become(connection, connection.share.idle)
 
     def answering(self, connection: OpenConnection) -> None:
-        """Note that a request of this connection is complete, or that its client reads again."""
+        """Record that a request of this connection is complete, or that its client reads again."""
         self._become(connection, None)
 
     def over(self, connection: OpenConnection) -> None:
-        """Note that this connection has ended, by itself or because it was ended."""
+        """Record that this connection has ended, by itself or because it was ended."""
         if connection.is_over:
             return
         self._become(connection, None)

@@ -17,7 +17,7 @@ from holdfastd.core.view import Step, View, removed
 
 
 def suspects_counted(view: View, message: SuspectsWaiting, now: float) -> View:
-    """Note how many suspects may start, as the steward has counted them."""
+    """Record how many suspects may start, as the steward has counted them."""
     known = replace(view.quarantine, startable=message.startable, alone=message.alone, quiet=message.quiet)
     return replace(view, quarantine=replace(known, counted_at=now))
 
@@ -32,7 +32,7 @@ def task_started(view: View, child: Child, running: list[str]) -> View:
 
 
 def failed(view: View, slot: Slot, cause: str) -> View:
-    """Note why a quarantine worker could not be forked or died early. `held_back` shows the reason."""
+    """Record why a quarantine worker could not be forked or died early. `held_back` shows the reason."""
     if slot.kind is not ChildKind.QUARANTINE:
         return view
     return replace(view, quarantine=replace(view.quarantine, failed=cause))

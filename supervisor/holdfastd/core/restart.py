@@ -109,7 +109,7 @@ def _probing(view: View) -> bool:
 
 
 def mark_probe(view: View, slot: Slot) -> View:
-    """Note that a worker is forked for this slot. If the breaker is open, this worker is the probe: it shows whether
+    """Record that a worker is forked for this slot. If the breaker is open, this worker is the probe: it shows whether
     workers stay alive again."""
     if slot.kind is not ChildKind.WORKER or not view.breaker.is_open:
         return view

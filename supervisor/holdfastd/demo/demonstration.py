@@ -32,7 +32,8 @@ LINES = 40  # lines of a passage
 
 
 def passages(number: int, seed: int) -> list[str]:
-    """`number` passages in an order that depends on the seed. They repeat only if there are fewer passages."""
+    """`number` passages of the standard library, in an order that depends on the seed. A passage repeats only if the
+    library has fewer than `number`."""
     files = sorted(path for path in Path(os.__file__).parent.glob("*.py") if path.is_file())
     random.Random(seed).shuffle(files)
     texts = [passage for path in files for passage in _passages(path)]

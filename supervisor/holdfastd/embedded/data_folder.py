@@ -142,8 +142,8 @@ class DataFolder:
         return descriptor
 
     def mark_engine(self, engine: EngineVersion) -> None:
-        """Note `engine` as the writer of the data. Raises StoreLaunchError (78) if `engine` cannot read the data of the
-        engine that was noted before."""
+        """Record `engine` as the writer of the data. Raises StoreLaunchError (78) if `engine` cannot read the data of
+        the engine that was noted before."""
         if self.check(engine) != engine:
             _replace(self._engine_file, f"{engine}\n")
 

@@ -120,7 +120,7 @@ class Doing:
         self.asked.hint = await self.call(unknown_names, self.store, self.settings, wanted)
 
     def step(self, done: int) -> None:
-        """Note how many items are done so far: Activity has the number if the act ends early."""
+        """Record how many items are done so far: Activity has the number if the act ends early."""
         self.asked.done = done
         if self.on_step:
             self.on_step(done)

@@ -60,7 +60,7 @@ class AskedChange:
             self.lost = str(error)
 
     def end(self, why: str) -> None:
-        """Note that the act ended early, and how much of it was done until then."""
+        """Record that the act ended early, and how much of it was done until then."""
         self.refusal = f"{why} (after {counted(self.done, 'item')})" if self.done else why
 
     @property

@@ -94,7 +94,7 @@ class Receivers:
             self._tell_end()
 
     async def note(self, receiver: str, seconds: float | None) -> None:
-        """Note how many seconds a receiver took to accept a notice; None: the receiver did not accept the notice."""
+        """Record how many seconds a receiver took to accept a notice; None: the receiver did not accept the notice."""
         if seconds is None or seconds > PROMPT:
             self._prompt.pop(receiver, None)
             return await self.store.note_receiver(receiver, Answered.MISSED if seconds is None else Answered.SLOW)

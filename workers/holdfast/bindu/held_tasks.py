@@ -38,7 +38,7 @@ class HeldTask:
     settled: anyio.Event = field(default_factory=anyio.Event)
 
     def take_state(self, state: str, artifacts: Documents, messages: Documents) -> None:
-        """Note a state that the worker wrote, with its artifacts and messages. A state that ends the turn makes the
+        """Record a state that the worker wrote, with its artifacts and messages. A state that ends the turn makes the
         outcome. Raises InvalidTaskError if JSON cannot hold the artifacts or messages."""
         self.state = state
         self.artifacts += artifacts
@@ -52,7 +52,7 @@ class HeldTask:
         self.settled.set()
 
     def leave(self, *, gone: bool) -> None:
-        """Note that the worker has asked for the next task, or is gone."""
+        """Record that the worker has asked for the next task, or is gone."""
         if self.outcome is None:
             self._end(HandlerStopped("drain") if gone else self._outcome("completed"))
         self.back.set()

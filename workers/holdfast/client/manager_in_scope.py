@@ -50,7 +50,7 @@ _of_settings: dict[asyncio.AbstractEventLoop, _OfSettings] = {}
 
 
 def enter(manager: TaskManager, queue: str) -> OpenBroker:
-    """Note that a broker's block was entered. Code of this context and event loop then finds its manager."""
+    """Record that a broker's block was entered. Code of this context and event loop then finds its manager."""
     entered = OpenBroker(manager, queue, asyncio.get_running_loop(), _around.get(), os.getpid())
     _open.append(entered)
     _around.set(entered)

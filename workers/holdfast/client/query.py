@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Wait until tasks have ended or ask for input, by the store's notices and not by polling.
 #
 # The subscription begins before the first read of the tasks, so no end is missed between the two. After a while without
-# a notice the subscription is made anew and all tasks are read again. So a notice that was lost with a connection only
+# a notice the caller subscribes again and reads all tasks again. So a notice that was lost with a connection only
 # delays the answer by seconds.
 
 SETTLED = TERMINAL | {State.INPUT_REQUIRED, State.AUTH_REQUIRED}
@@ -95,8 +95,8 @@ async def subscription(notices: AsyncIterator[str]) -> AsyncGenerator[AsyncItera
 # Follow the parts that a task emits until the task ends: first the parts that the store has kept, then new ones.
 #
 # A notice of the store leads to a read of all parts after the last position. So a lost notice delays parts and loses
-# none, and a slow reader gets many parts in one read. After a while without a notice the subscription is made anew and
-# the store is read again.
+# none, and a slow reader gets many parts in one read. After a while without a notice the caller subscribes again and
+# reads the store again.
 
 Notices = Callable[[], AsyncIterator[str]]
 Read = Callable[[int], Awaitable[PartsPage]]

@@ -61,7 +61,7 @@ class Lookahead:
     _read_at: float = 0.0
 
     def note(self, now: int) -> None:
-        """Note the store's clock, and drop prepared orders that were due by then: the store has carried them out or
+        """Record the store's clock, and drop prepared orders that were due by then: the store has carried them out or
         refused them."""
         if now < self._read_ms:  # the clock was set back
             self._seen = 0

@@ -69,7 +69,7 @@ class Schedules:
         return None if expected is None else local(expected, "UTC").astimezone(UTC)
 
     async def put(self, schedule_id: str, spec: ScheduleSpec, *, again: bool = False, after: int | None = None) -> Put:
-        """Set a schedule from a spec, like `upsert`. `again`: an ended schedule begins anew. `after` (Unix
+        """Set a schedule from a spec, like `upsert`. `again`: an ended schedule starts over. `after` (Unix
         milliseconds): planned runs up to this moment are skipped."""
         if after is not None:
             check_moment("after", after)

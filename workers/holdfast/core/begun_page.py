@@ -86,7 +86,7 @@ class BegunTasks:
         self._free = list(range(HEADER, len(self.page) - ENTRY + 1, ENTRY))
 
     def add(self, task_id: str) -> None:
-        """Note that the task runs. The worker calls this before it reads or calls anything of the task."""
+        """Record that the task runs. The worker calls this before it reads or calls anything of the task."""
         place = self._places.get(task_id)
         if place is None:
             if not self._free:
@@ -99,13 +99,13 @@ class BegunTasks:
         self.page[place] = len(task_id)  # an id is ASCII
 
     def hide(self, task_id: str) -> None:
-        """Note that the handler was not called yet, or will not be called."""
+        """Record that the handler was not called yet, or will not be called."""
         place = self._places.get(task_id)
         if place is not None:
             self.page[place] = 0
 
     def end(self, task_id: str, claim: str) -> None:
-        """Note that the handler has ended, and that its outcome is on its way under this claim."""
+        """Record that the handler has ended, and that its outcome is on its way under this claim."""
         place = self._places.get(task_id)
         if place is not None:
             at, name = place + CLAIM, claim.encode()
@@ -122,7 +122,7 @@ class BegunTasks:
         return int(claim.rpartition(":")[2]) <= int.from_bytes(number, sys.byteorder)
 
     def settle(self, task_id: str, claim: str) -> None:
-        """Note that the store has the outcome of this claim. The task may run under another claim by now."""
+        """Record that the store has the outcome of this claim. The task may run under another claim by now."""
         if self._ended.get(task_id) == claim:
             self.remove(task_id)
 
@@ -136,7 +136,7 @@ class BegunTasks:
                 self.page[place + CLAIM] = 0
 
     def _run_again(self, task_id: str, place: int) -> None:
-        """Note that the task runs again under a new claim; its old outcome does not count."""
+        """Record that the task runs again under a new claim; its old outcome does not count."""
         del self._ended[task_id]
         self.page[place + CLAIM] = 0
 

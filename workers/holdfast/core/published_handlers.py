@@ -36,9 +36,8 @@ class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class KeptHandler(PublishedHandler, frozen=True, omit_defaults=True):
-    """A handler as the store keeps it. `earlier`: other schemas of its arguments that workers have published; live
-    workers may still have them. The list begins anew when a worker must publish the handler anew. The empty schema
-    allows any arguments."""
+    """A handler as the store keeps it. `earlier`: older schemas of its arguments, which live workers may still use. An
+    empty schema allows any arguments. If the store has lost the handler, a worker publishes it with an empty list."""
 
     earlier: tuple[dict[str, Any], ...] = ()
 

@@ -92,8 +92,8 @@ class Exchange:
         return fresh
 
     def finish(self, task_id: str, settlement: Settlement | None) -> Settlement | None:
-        """Note that a handler has ended. Returns the settlement to report, under the task's present claim. None if the
-        task is no longer held, or there is no settlement."""
+        """Record that a handler has ended. Returns the settlement to report, under the task's present claim. None if
+        the task is no longer held, or there is no settlement."""
         delivery = self.held.pop(task_id, None)
         if not (delivery and settlement):
             return None
@@ -172,7 +172,7 @@ class TaskDurations:
     slowest: float = 0.0
 
     def note(self, seconds: float) -> None:
-        """Note a task that has ended, and its duration."""
+        """Record a task that has ended, and its duration."""
         if seconds > self.slowest:
             self.slowest = seconds
 

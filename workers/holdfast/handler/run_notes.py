@@ -55,15 +55,16 @@ class RunNotes:
         return ending.unnoted() if isinstance(ending, Exits) else ending
 
     def exiting(self, task: asyncio.Task[Any]) -> None:
-        """Note that an asyncio task of the handler ended with SystemExit. The handler may still await it."""
+        """Record that an asyncio task of the handler ended with SystemExit. The run goes on, because the handler may
+        still await this task and catch the error."""
         if self.ending is None:
             self.ending = Exits()
         if isinstance(self.ending, Exits) and task not in self.ending.tasks:
             self.ending.tasks.append(task)
 
     def exited(self, error: BaseException) -> None:
-        """Note that an asyncio task of the handler ended with SystemExit, and was garbage-collected before anybody read
-        its exception."""
+        """Record that an asyncio task of the handler ended with SystemExit, and was garbage-collected before anybody
+        read its exception."""
         self.ending = self.ended_by() or outcome_of_error(error)
 
     def keep_checkpoint(self, data: object) -> None:
@@ -82,7 +83,7 @@ class RunNotes:
         return None if checkpoint is self._stored else checkpoint
 
     def stored(self, checkpoint: bytes) -> None:
-        """Note that the store has this checkpoint; there may be a newer one by now."""
+        """Record that the store has this checkpoint; there may be a newer one by now."""
         self._stored = checkpoint
 
 

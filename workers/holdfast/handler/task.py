@@ -91,7 +91,7 @@ class Task:
         self.operation, self.unreadable = read_turn(delivery, self._max_bytes)
 
     def go_on(self, asked: Delivery) -> None:
-        """Note that this turn answers a question. The handler then gets the operation of the turn that asked the
+        """Record that this turn answers a question. The handler then gets the operation of the turn that asked the
         question (`asked`)."""
         operation, self.unreadable = read_turn(asked, self._max_bytes)
         self.operation = as_traced(operation, self.operation)

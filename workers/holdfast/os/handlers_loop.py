@@ -52,11 +52,11 @@ class Owner(Protocol):
     """The run of a handler. The asyncio tasks that it starts belong to it."""
 
     def exiting(self, task: asyncio.Task[Any]) -> None:
-        """Note that an asyncio task of this run ended with SystemExit or KeyboardInterrupt. The handler may still await
-        the task."""
+        """Record that an asyncio task of this run ended with SystemExit or KeyboardInterrupt. The run goes on, because
+        the handler may still await the task and catch the error."""
 
     def exited(self, error: BaseException) -> None:
-        """Note that an asyncio task of this run ended with SystemExit or KeyboardInterrupt and was garbage-collected,
+        """Record that an asyncio task of this run ended with SystemExit or KeyboardInterrupt and was garbage-collected,
         and that no code had awaited it."""
 
 

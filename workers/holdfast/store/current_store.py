@@ -107,13 +107,13 @@ _of_process: CurrentStore | None = None
 
 
 def belong_to_process(settings: Settings, in_memory: Store | None = None) -> None:
-    """Note that this process is a worker with these settings."""
+    """Record that this process is a worker with these settings."""
     global _of_process
     _of_process = CurrentStore(settings, in_memory)
 
 
 def belong_to_context(settings: Settings, store: Store) -> None:
-    """Note that this context belongs to a worker with these settings. Asyncio tasks that are started in this context
+    """Record that this context belongs to a worker with these settings. Asyncio tasks that are started in this context
     inherit this."""
     _of_context.set(CurrentStore(settings, store if settings.scheduler_type == "memory" else None))
 

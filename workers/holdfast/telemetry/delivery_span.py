@@ -235,12 +235,12 @@ class DeliverySpan(port.Span):
         return traceparent(self._span.get_span_context())
 
     def checkpoint(self, size: int) -> None:
-        """Note a checkpoint of `size` bytes. Any thread may call this."""
+        """Record a checkpoint of `size` bytes. Any thread may call this."""
         self._span.add_event(semantic_names.CHECKPOINT_EVENT, {semantic_names.SIZE: size})
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
-        """Note that the handler has ended with this outcome. `report`: the settlement on its way to the store; None if
-        there is nothing to report."""
+        """Record that the handler has ended with this outcome. `report`: the settlement on its way to the store; None
+        if there is nothing to report."""
         self._ended_ns, self._outcome, self._report = time.time_ns(), outcome, report
 
     def settled(self, verdict: Verdict | None) -> None:

@@ -92,7 +92,7 @@ class MetricDeltas:
         return MetricsData([self._of_resource(each) for each in metrics.resource_metrics])
 
     def taken(self) -> None:
-        """Note that the collector has taken the values of the last `since_taken`."""
+        """Record that the collector has taken the values of the last `since_taken`."""
         self._taken |= self._offered
         for key, point in self._offered.items():
             self._resources[key.resource] = point.time_unix_nano

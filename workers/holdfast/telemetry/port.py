@@ -45,7 +45,7 @@ class Span:
         pass
 
     def ended(self, outcome: Outcome, report: Settlement | None) -> None:
-        """Note that the handler has ended with this outcome. `report`: the settlement for the store; None if there is
+        """Record that the handler has ended with this outcome. `report`: the settlement for the store; None if there is
         nothing to report."""
 
     def settled(self, verdict: Verdict | None) -> None:

@@ -104,7 +104,7 @@ class UnsentParts(PartLog):
         return EmittedBatch(of.task_id, claim, of.run, number, len(values), b"[" + b",".join(values) + b"]")
 
     def gone(self) -> None:
-        """Note that the parts returned by `take` are no longer on their way to the store."""
+        """Record that the parts returned by `take` are no longer on their way to the store."""
         self.is_on_way = False
         self.changed.set()
         self.changed = anyio.Event()

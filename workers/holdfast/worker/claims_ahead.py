@@ -79,7 +79,7 @@ class ClaimsAhead:
             self.give_back("not to be begun here now")
 
     def ended(self) -> None:
-        """Note that a task has ended: its place is free, and its outcome must be reported."""
+        """Record that a task has ended: its place is free, and its outcome must be reported."""
         state = self._state
         if state.ahead and not self._will_begin:
             self._will_begin = True

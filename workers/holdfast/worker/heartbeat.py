@@ -76,7 +76,7 @@ class Recycler:
         return recycle.refusal(self.state.limits, memory)
 
     def task_begun(self) -> None:
-        """Note that a task was started. Memory is measured only if there is a limit."""
+        """Record that a task was started. Memory is measured only if there is a limit."""
         if self.state.limits.memory is not None:
             self._begun.set()
 

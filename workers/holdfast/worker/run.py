@@ -166,7 +166,7 @@ class TaskRunner:
             self.tasks.fail(running, delivery.task_id, bug)
 
     def _begins(self, delivery: Delivery, now: float) -> bool:
-        """Note that the delivery begins. Returns False if another worker may have begun the task: the claim was
+        """Record that the delivery begins. Returns False if another worker may have begun the task: the claim was
         revoked, or this process stood still until its lease had ended."""
         begun = self.context.begun
         begun.add(delivery.task_id)

@@ -143,7 +143,7 @@ class RunningTasks:
         }
 
     def noted(self, stored: Iterable[Holding]) -> None:
-        """Note that the store has these values. Progress and checkpoints are sent again until the store answers, so a
+        """Record that the store has these values. Progress and checkpoints are sent again until the store answers, so a
         lost renewal loses no checkpoint."""
         for holding in stored:
             running = self.by_id.get(holding.task_id)

@@ -59,7 +59,7 @@ class Samples:
     def add(
         self, delivery: Delivery, handler: str | None, report: Settlement, seconds: float, span: Span | None = None
     ) -> None:
-        """Note a run that has ended, with its span if there is one. The worker calls this for every task."""
+        """Record a run that has ended, with its span if there is one. The worker calls this for every task."""
         measured = self._latest.get(handler)
         if measured is None or measured.lane != delivery.lane or measured.outcome is not report.kind:
             measured = self._latest[handler] = self._of(delivery.lane, handler, report.kind)

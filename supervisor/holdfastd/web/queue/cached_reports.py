@@ -96,7 +96,7 @@ class PeriodReports:
         return report
 
     def _finished(self, wanted: _Wanted, done: asyncio.Task[Report]) -> None:
-        """Note that a report was read. If the store is away, the old report is dropped, so that it is not shown as
+        """Record that a report was read. If the store is away, the old report is dropped, so that it is not shown as
         current."""
         del self._reading[wanted]
         if not done.cancelled() and done.exception() is not None:

@@ -82,8 +82,8 @@ async def after_tasks(sql: Any, queue: str, since_ms: int, cursor: str, limit: i
 
 
 async def lost(sql: Any, queue: str, *, only_events: bool) -> None:
-    """Note that Redis has lost data. `only_events`: Redis has lost only events. In this case, somebody has removed each
-    setting that is missing in Redis."""
+    """Record that Redis has lost data. `only_events`: Redis has lost only events. In this case, somebody has removed
+    each setting that is missing in Redis."""
     await sql.execute(_LOST, queue, only_events)
 
 
@@ -94,7 +94,7 @@ async def doubt(sql: Any, queue: str) -> None:
 
 
 async def all_read(sql: Any, queue: str, now_ms: int) -> None:
-    """Note that every setting in Redis was read. Settings that are still doubtful are not in Redis, and count as
+    """Record that every setting in Redis was read. Settings that are still doubtful are not in Redis, and count as
     removed."""
     await sql.execute(_GONE, queue, now_ms)
 

@@ -123,8 +123,8 @@ class LedgerRequests(LedgerPart, RedisProducer, RedisBatches):
             return None
 
     async def _mark(self, answered: Sequence[tuple[requests.Entry, Receipt]]) -> None:
-        """Note in PostgreSQL which requests Redis has taken. If PostgreSQL is away now, a steward gives the requests to
-        Redis again, with the same result. A refused request is dropped, unless an earlier call has already told its
+        """Record in PostgreSQL which requests Redis has taken. If PostgreSQL is away now, a steward gives the requests
+        to Redis again, with the same result. A refused request is dropped, unless an earlier call has already told its
         producer that the request is accepted."""
         taken = {entry.request for entry, receipt in answered if _is_taken(entry, receipt)}
         refused = [entry.request for entry, _ in answered if entry.request not in taken and not entry.promised]

@@ -40,7 +40,7 @@ class RedisLanes(RedisPart):
         return Lanes(now_ms, tuple(states), handlers, living)
 
     async def note_depths(self) -> None:
-        """Note how many tasks wait in each lane. Only the fullest lanes are noted, and no empty ones."""
+        """Record how many tasks wait in each lane. Only the fullest lanes are noted, and no empty ones."""
         key, found = self._keys["depths"], await self.lanes([])
         if await self._command("XRANGE", key, found.now_ms - DEPTH_EVERY_MS, "+", "COUNT", 1):
             return

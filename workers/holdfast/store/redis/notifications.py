@@ -36,8 +36,8 @@ class Waiter:
         self.error: StoreError | None = None
 
     def confirm(self, name: str) -> None:
-        """Note that the server has confirmed one of the caller's names. After the last name, the caller gets the notice
-        '': the subscription is complete."""
+        """Record that the server has confirmed one of the caller's names. After the last name, the caller gets the
+        notice '': the subscription is complete."""
         if name in self.unconfirmed:
             self.unconfirmed.discard(name)
             if not self.unconfirmed:

@@ -33,7 +33,7 @@ from holdfast.store.redis.connection import DAMAGED, RedisPart, Value
 from holdfast.store.redis.decode import pairs, read_position
 
 UNDECLARED_AT_ONCE = 100  # schedules
-UNDECLARED_STEPS = 1000  # a bound, as the search may begin anew again and again
+UNDECLARED_STEPS = 1000  # a bound, because the search may start over many times
 HALTED = b"halted"  # the caller must create no tasks of schedules
 GONE = b"gone"  # a schedule of the index that has no record
 _HIGHEST = 2**53  # of a number in a record: larger ones are not counted exactly
@@ -56,7 +56,7 @@ class RedisSchedules(RedisPart):
         self, definition: Definition, expected: int | None, due: int | None, *, again: bool, asked: int | None = None
     ) -> Put:
         """Set a schedule. If the schedule already has the same spec, nothing changes. With `again`, a schedule that has
-        ended begins anew."""
+        ended starts over."""
         fields = [value for pair in _fields(definition) for value in pair]
         moments = (_text(expected), _text(due), _text(asked))
         answer = await self._change_setting("schedule_put", definition.schedule_id, int(again), *moments, *fields)

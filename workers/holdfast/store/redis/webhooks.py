@@ -40,7 +40,7 @@ class RedisWebhooks(RedisPart):
         return taken, None if wait < 0 else wait
 
     async def note_receiver(self, receiver: str, answered: Answered) -> None:
-        """Note how a receiver answered a notice. This decides when the receiver gets its next notice."""
+        """Record how a receiver answered a notice. This decides when the receiver gets its next notice."""
         await self._run("webhook_receiver", receiver, answered)
 
     async def notice_done(self, name: str, why: str = "", at_ms: int | None = None) -> bool:
@@ -52,8 +52,8 @@ class RedisWebhooks(RedisPart):
         return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 
     async def notice_later(self, name: str, delay_ms: int, *, untried: bool = False) -> None:
-        """Post a notice again after a delay. `untried`: this time the notice was not posted, so the try is not
-        counted."""
+        """Put back a notice that the steward has taken, to be posted after a delay. `untried`: the steward has not
+        posted it, so this does not count as a try."""
         await self._run("webhook_later", name, delay_ms, int(untried))
 
     async def outbox(self, offset: int, limit: int) -> Outbox:

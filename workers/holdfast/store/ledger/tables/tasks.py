@@ -53,7 +53,7 @@ _TRIM_REMOVALS = "DELETE FROM holdfast_removals WHERE queue = $1 AND seen_ms < $
 
 
 async def note_removals(sql: Any, queue: str, some: Sequence[Removal], seen_ms: int) -> None:
-    """Note that tasks with these ids were removed from Redis, and delete their data here. Each removal names the life
+    """Record that tasks with these ids were removed from Redis, and delete their data here. Each removal names the life
     of the id: the task that was removed, and no later task with the same id."""
     if not some:
         return
