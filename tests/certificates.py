@@ -37,13 +37,18 @@ class Certificates:
     key: Path
 
 
-def certificates(folder: Path, addresses: Sequence[str] = ("127.0.0.1",)) -> Certificates:
-    """New ones; the certificate is for servers at these addresses, and for clients."""
+def certificates(folder: Path, addresses: Sequence[str] = ("127.0.0.1",), hosts: Sequence[str] = ()) -> Certificates:
+    """New ones; the certificate is for servers at these addresses or hosts, and for clients."""
     signer = ec.generate_private_key(ec.SECP256R1())
     signed = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test authority")])
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)) for address in addresses])
+    names = x509.SubjectAlternativeName(
+        [
+            *(x509.IPAddress(ipaddress.ip_address(address)) for address in addresses),
+            *(x509.DNSName(host) for host in hosts),
+        ]
+    )
     is_authority = (x509.BasicConstraints(ca=True, path_length=0), _SIGNS)
     authority = _certificate(issuer, issuer, signer, signer, is_authority)
     certificate = _certificate(subject, issuer, signed, signer, (names,))

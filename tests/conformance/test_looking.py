@@ -160,6 +160,7 @@ async def test_the_children_of_a_task_are_known_before_its_end_and_after(stand: 
     assert (await stand.task("c0")).state is State.SUBMITTED
     number, ids = await stand.store.children("parent", 10)
     assert (number, set(ids)) == (3, {"c0", "c1", "c2"})
+    assert len((await stand.store.children("parent", 2))[1]) == 2
     assert await stand.store.children("c0", 10) == (0, ())
     assert await stand.store.children("unknown", 10) == (0, ())
 

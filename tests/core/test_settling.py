@@ -19,7 +19,7 @@ from holdfast.core.outcomes import (
     UnreadableMessage,
     failure_document,
 )
-from holdfast.core.settle import REASON_LENGTH, RetryPolicy, one_line, settlement
+from holdfast.core.settle import LONGEST, REASON_LENGTH, RetryPolicy, one_line, settlement
 
 POLICY = RetryPolicy(max_attempts=3, base=2.0, cap=300.0)
 ERROR = Failure("ValueError", "bad\nvalue", "Traceback …")
@@ -54,6 +54,15 @@ def test_an_error_is_tried_again_later_and_later(attempts: int, delay_ms: int) -
     assert settled(Raised(ERROR), attempts) == Settlement(
         "t-1", "c-1", Settle.RETRY, b"", delay_ms, "ValueError: bad value", error="ValueError\n\nbad value"
     )
+
+
+@pytest.mark.parametrize(
+    ("after", "delay_ms"), [(-1.0, 0), (0.0, 0), (2.5, 2500), (10 * LONGEST, round(LONGEST * 1000))]
+)
+def test_the_pause_that_a_handler_asks_for_is_kept_within_reason(after: float, delay_ms: int) -> None:
+    """Also that of `Retry(after=…)` and of a schedule's task that asks for its next run."""
+    assert settled(Raised(ERROR, retry_after=after)).delay_ms == delay_ms
+    assert settled(Completed(b"{}", backoff=after)).delay_ms == delay_ms
 
 
 def test_the_last_attempt_exhausts_the_task_and_keeps_the_error() -> None:

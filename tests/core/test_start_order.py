@@ -166,6 +166,23 @@ def test_a_steward_that_dies_three_times_before_it_was_ever_ready_ends_the_servi
     assert history.view.over == 70
 
 
+def test_failed_starts_of_two_kinds_are_counted_apart_and_in_turn() -> None:
+    history = History(policy=SupervisionPolicy(embedded=True))
+    history.tick()
+    for _ in range(2):
+        history.pass_time(6.0)
+        history.die(STORE, 1)
+        history.pass_time(6.0)
+        history.event(StoreOpened())
+        history.pass_time(6.0)
+        history.die(STEWARD, -signal.SIGKILL)
+        assert history.view.over is None
+    history.pass_time(6.0)
+    history.die(STORE, 1)
+    history.die(STEWARD, -signal.SIGKILL)
+    assert history.view.over == 69
+
+
 def test_a_store_that_never_serves_ends_the_service() -> None:
     history = History(policy=SupervisionPolicy(embedded=True))
     history.tick()

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -55,7 +56,8 @@ def status(code: int, **headers: str) -> Answer:
 
 
 @contextmanager
-def receiver(*answers: Answer) -> Generator[Receiver]:
+def receiver(*answers: Answer, tls: ssl.SSLContext | None = None) -> Generator[Receiver]:
+    """`tls`: the receiver speaks HTTPS with this context; None: HTTP."""
     seen = Receiver(answers=list(answers))
 
     class Request(BaseHTTPRequestHandler):
@@ -68,9 +70,11 @@ def receiver(*answers: Answer) -> Generator[Receiver]:
             del format, args
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Request)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
-    seen.url = f"http://127.0.0.1:{server.server_port}/told"
+    seen.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/told"
     try:
         yield seen
     finally:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from holdfast.core.conversations import About
 from holdfast.core.task_states import State
@@ -36,7 +37,11 @@ class Outbox:
         self.waiting = list(waiting)
         self.come, self.goes_on, self.was_done = anyio.Event(), anyio.Event(), anyio.Event()
         self.leases_ms: list[int] = []
+        self.urls: list[str] = []
         self.done: list[tuple[str, int | None]] = []
+
+    async def set_webhook(self, url: str) -> None:
+        self.urls.append(url)
 
     async def take_notices(self, limit: int, lease_ms: int, _: Room) -> tuple[list[Notice], int | None]:
         self.leases_ms.append(lease_ms)
@@ -63,6 +68,17 @@ async def test_a_webhook_is_taken_for_longer_than_a_try_may_take() -> None:
     await Webhooks(cast("Any", outbox), Settings(webhook_timeout=TIMEOUT)).run_once()
     assert len(outbox.leases_ms) == 1
     assert outbox.leases_ms[0] > TIMEOUT * 1000
+
+
+async def test_no_log_line_has_the_secrets_in_the_url_of_the_webhook() -> None:
+    outbox = Outbox()
+    url = "https://example.org/hooks/hunter2?key=hunter3"
+    with capture_logs() as lines:
+        await Webhooks(cast("Any", outbox), Settings(webhook_url=url)).run_once()
+    assert [line["event"] for line in lines] == ["the webhook of the queue was set"]
+    assert "example.org" in str(lines)
+    assert "hunter" not in str(lines)
+    assert outbox.urls == [url]
 
 
 async def test_a_webhook_is_done_as_of_the_moment_that_it_told_of() -> None:

@@ -253,6 +253,8 @@ def test_a_users_file_with_the_size_and_time_of_before_is_read_again(tmp_path: P
         ("ada:viewer:secret", "the hash of ada is no hash"),
         ("ada:viewer:scrypt$1073741824$8$1$c2FsdA==$a2V5", "is no hash"),
         (f"ada:viewer:scrypt$65536$1$1$c2FsdA==${KEY}", "is no hash"),
+        (f"ada:viewer:scrypt$16383$8$1$c2FsdA==${KEY}", "is no hash"),
+        (f"ada:viewer:scrypt$1$8$1$c2FsdA==${KEY}", "is no hash"),
         (f"ada:viewer:scrypt$2$200000$20$c2FsdA==${KEY}", "is no hash"),
         ("token:viewer", "the name token is taken"),
         (":viewer", "a name must have"),
