@@ -103,6 +103,16 @@ def test_a_client_is_told_of_a_question_and_of_the_end(client: ThinClient, recei
     assert task["artifacts"][0]["parts"][0]["text"] == "answered: Friday"
 
 
+def test_settings_that_come_with_an_answer_are_told_of_the_rest_of_the_task(
+    client: ThinClient, receiver: Receiver
+) -> None:
+    task_id = client.send("ask which day?")["id"]
+    client.send("Friday", taskId=task_id, configuration=configuration(client, receiver.url))
+    headers, task = receiver.next()
+    assert (task["id"], task["status"]["state"]) == (task_id, "completed")
+    assert headers["x-a2a-notification-token"] == "a token"
+
+
 def test_a_client_is_told_that_its_task_works_and_how_far_it_is(
     client: ThinClient, receiver: Receiver, pool: ServedPool
 ) -> None:

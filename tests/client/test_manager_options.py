@@ -82,6 +82,12 @@ def test_options_are_those_that_were_given() -> None:
     assert submission(at, "q", LIMIT).options == SubmitOptions(expires_ms=1_893_456_000_000)
 
 
+def test_a_parent_that_is_named_twice_counts_once() -> None:
+    options = submission(TaskSpec(text="x", after=["p"] * (MOST_PARENTS + 1)), "q", LIMIT).options
+    assert options is not None
+    assert options.after == ("p",)
+
+
 def test_most_tasks_have_no_options() -> None:
     assert submission(TaskSpec(text="x", delay=5, key="k", after=[]), "q", LIMIT).options is None
 

@@ -223,6 +223,18 @@ async def test_a_steward_tells_the_clock_and_the_version_of_its_host(space: Name
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("space", ["server"], indirect=True)
+async def test_no_heartbeat_comes_from_the_future(space: Namespace) -> None:
+    """A server's clock that was set back makes earlier heartbeats later than now: their age counts as 0."""
+    await space.register("w1", "w2")
+    await space.do("ZADD", space.keys["workers"], (int((await space.do("TIME"))[0]) + 60) * 1000, "w1")
+    facts = await examine(space.url, space.queue)
+    assert facts.queue is not None
+    assert {one.incarnation: one.beat_ago_ms for one in facts.queue.members}["w1"] == 0
+    assert {one.incarnation: one.beat_ago_ms for one in await space.store.workers()}["w1"] == 0
+    assert (await space.store.incarnations(["w1"]))["w1"].beat_ago_ms == 0
+
+
 async def test_slow_commands_are_named_without_their_arguments(alone: Namespace) -> None:
     await alone.do("CONFIG", "SET", "slowlog-log-slower-than", "0")
     await alone.do("SET", "x", "secret")

@@ -19,7 +19,7 @@ from holdfast_config import Settings
 from holdfastd.a2a.agent_task import PushTarget, spelled_targets
 from holdfastd.steward.duties.webhook_duties import Webhooks
 from holdfastd.steward.receivers import AT_ONCE, PROMPT, TOLD_EVERY, UNPROVEN_AT_ONCE, UNPROVEN_SHARE, Receivers
-from holdfastd.steward.webhook_post import BusyError, NoticeDelivery, Poster
+from holdfastd.steward.webhook_post import BusyError, MissedError, NoticeDelivery, Poster, RefusedError
 from tests.faults.webhooks import receiver as webhook_receiver
 from tests.lua.operations import run
 from tests.why.test_story import TASK
@@ -202,6 +202,21 @@ async def test_a_silent_client_of_a_task_holds_no_place_of_another_client() -> N
         assert receivers.room.unproven == UNPROVEN_AT_ONCE - UNPROVEN_SHARE
         group.cancel_scope.cancel()
     assert (receivers.number, dict(receivers.room.busy), receivers.room.unproven) == (0, {}, UNPROVEN_AT_ONCE)
+
+
+@pytest.mark.parametrize("refused", ["https://good.example/told", "https://silent.example/told"])
+async def test_a_receiver_that_is_refused_gives_up_no_notice_that_another_has_missed(refused: str) -> None:
+    class Failing:
+        async def post(self, notice: Notice, *_: object) -> None:
+            raise (
+                RefusedError("no public address") if notice.url == refused else MissedError("the receiver answered 500")
+            )
+
+    store = Pushed()
+    receivers = receivers_of(store)
+    told = replace(notice("t"), state="completed", url=refused, receiver=GOOD)
+    with pytest.raises(MissedError):
+        await NoticeDelivery(cast("Any", store), cast("Any", Failing()), receivers, receivers.begin(told)).deliver(told)
 
 
 async def test_name_servers_that_do_not_answer_hold_up_no_other_name() -> None:
