@@ -186,10 +186,10 @@ def load(
     line names the settings that come from a file of another system. See `resolve`."""
     resolved = resolve(flags, environ=environ, folder=folder, timeline=timeline, framework=framework)
     if resolved.notices:
-        import structlog  # imported late, because it is seldom needed here
+        from holdfast_config import library_log  # imported late, because it is seldom needed here
 
         for notice in resolved.notices:
-            structlog.get_logger("holdfast.settings").info(notice)
+            library_log.get_logger("holdfast.settings").info(notice)
     return resolved.settings
 
 

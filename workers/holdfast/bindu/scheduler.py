@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import structlog
 from bindu.server.scheduler.base import Scheduler  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
 from holdfast.bindu.held_tasks import HeldTask, HeldTasks
@@ -25,7 +24,7 @@ from holdfast.handler.task import Task
 from holdfast.os import locks
 from holdfast.store import make_store
 from holdfast.worker.in_process import InProcessWorker, open_worker
-from holdfast_config import Settings
+from holdfast_config import Settings, library_log
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 PAUSE = 1.0  # seconds between the end of a worker by the store and the start of another one
 
-_log = structlog.get_logger("holdfast.bindu")
+_log = library_log.get_logger("holdfast.bindu")
 
 
 class Consumer:

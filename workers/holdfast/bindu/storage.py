@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
-import structlog
 from bindu.server.storage.base import OwnershipError, Storage  # pyright: ignore[reportMissingModuleSource]  # the extra: needs Python 3.12
 
 from holdfast.bindu.held_tasks import HeldTasks
@@ -30,7 +29,7 @@ from holdfast.core.conversations import About, KeptNote, NotedWrite
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord, Wanted
 from holdfast.store import Store, make_store
-from holdfast_config import Settings
+from holdfast_config import Settings, library_log
 
 # The base of the storage: it opens the store at the first call.
 
@@ -229,7 +228,7 @@ class TaskLookup(LazyStore):
 
 CANCELED = "canceled by the application"
 
-_log = structlog.get_logger("holdfast.bindu")
+_log = library_log.get_logger("holdfast.bindu")
 
 
 class HoldfastStorage(ContextStorage, FeedbackStorage, TaskLookup, Storage[dict[str, Any]]):

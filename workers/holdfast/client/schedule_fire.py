@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import anyio.lowlevel
 import msgspec
-import structlog
 
 from holdfast.client.schedule_definition import ScheduleSpec, task_of
 from holdfast.client.submission import ProducerTrace, submission
@@ -32,6 +31,7 @@ from holdfast.errors import InvalidScheduleError, InvalidTaskError, StoreError
 from holdfast.os.kill_points import Point, reached
 from holdfast.store import Store
 from holdfast.telemetry.port import FireSpans
+from holdfast_config import library_log
 
 # Prepare the orders of the next two seconds, so that a steward only has to send them when they are due.
 #
@@ -119,7 +119,7 @@ MOST_FIRES = 50  # tasks created by one call: the store takes about 2 ms for the
 REST = 1.0  # seconds
 SOON = 2  # ms
 
-_log = structlog.get_logger("holdfast.client.schedule_fire")
+_log = library_log.get_logger("holdfast.client.schedule_fire")
 
 _spec = msgspec.json.Decoder(ScheduleSpec).decode
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import anyio
 import msgspec
-import structlog
 
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import Registry
@@ -19,7 +18,7 @@ from holdfast.core.plain_json import UNREADABLE_JSON, Whole
 from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store import Store, open_store
 from holdfast.store.current_store import CurrentStore, substitute, worker_store
-from holdfast_config import ConfigError, Settings, service_folders
+from holdfast_config import ConfigError, Settings, library_log, service_folders
 from holdfast_config.trust import UntrustedError
 
 # Ask the supervisor of a runtime folder, if one runs there, for its store and its queue.
@@ -109,7 +108,7 @@ IN_MEMORY = (
 
 PLACES = ("runtime_dir", "state_dir")  # inside a worker the worker's values of these count, not the caller's
 
-_log = structlog.get_logger("holdfast")
+_log = library_log.get_logger("holdfast")
 
 
 @dataclass(frozen=True, slots=True)

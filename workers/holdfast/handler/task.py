@@ -23,6 +23,7 @@ from holdfast.handler.run_notes import PartLog, RunNotes, part_to_json, require_
 from holdfast.handler.task_steps import StepLog, Steps
 from holdfast.handler.turn import as_traced, is_resumed, is_whole, lacks_messages, read_turn, turn_before
 from holdfast.os.loop_threads import on_loop
+from holdfast_config import library_log
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -182,7 +183,7 @@ class Task:
     @property
     def logger(self) -> structlog.typing.FilteringBoundLogger:
         """A logger that names the task in every line."""
-        logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("holdfast.task")
+        logger: structlog.typing.FilteringBoundLogger = library_log.get_logger("holdfast.task")
         return logger.bind(**self.log_fields())
 
     def log_fields(self) -> dict[str, object]:

@@ -11,15 +11,15 @@ import socket
 from collections import deque
 
 import anyio
-import structlog
 
 from holdfast.core.plain_json import UNREADABLE_JSON
 from holdfast.ipc.channel import FromChild, FromParent, decode_from_parent, encode
+from holdfast_config import library_log
 
 CHUNK = 1 << 16  # bytes read at once
 LONGEST_OUTBOX = 1 << 18  # bytes
 
-_log = structlog.get_logger("holdfast.ipc.channel")
+_log = library_log.get_logger("holdfast.ipc.channel")
 
 
 class ParentLink:

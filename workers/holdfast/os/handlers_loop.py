@@ -30,9 +30,9 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio
-import structlog
 import uvloop
 
+from holdfast_config import library_log
 from holdfast_config.error_text import is_error
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ CLEAN_UP = 0.3  # seconds for the asyncio tasks that handlers have left behind, 
 
 _OF_LOOP = (__file__, "uvloop", str(Path(asyncio.__file__).parent) + os.sep)  # files whose frames are the loop's
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 PLACES = min(32, (os.cpu_count() or 1) + 4)  # of the default executor, as many as asyncio gives it

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
-import structlog
-
+from holdfast_config import library_log
 from holdfast_config.standard_error import set_sink
 
 SHUTDOWN_SECONDS = 2.0
 LAST_LINES = 0.1  # seconds kept for the last lines if the flush has used up all other time
 
-_log = structlog.get_logger("holdfast.telemetry")
+_log = library_log.get_logger("holdfast.telemetry")
 
 
 @dataclass(slots=True)

@@ -14,7 +14,6 @@ from dataclasses import replace
 from threading import Event, Thread
 from typing import Any, NamedTuple, TypeAlias
 
-import structlog
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     Buckets,
@@ -31,6 +30,7 @@ from opentelemetry.sdk.metrics.export import (
 )
 
 from holdfast.telemetry.logs import SHUTDOWN_SECONDS
+from holdfast_config import library_log
 
 # Make deltas of metrics for collectors that want them. A delta is the difference from the values that the collector
 # took last.
@@ -47,7 +47,7 @@ PREFERENCES: dict[str, tuple[type, ...]] = {
     "lowmemory": (ExponentialHistogram,),
 }
 
-_service_log = structlog.get_logger("holdfast.telemetry")
+_service_log = library_log.get_logger("holdfast.telemetry")
 
 Point: TypeAlias = NumberDataPoint | ExponentialHistogramDataPoint
 Labels: TypeAlias = frozenset[tuple[str, Any]]

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TypeVar
 
 import anyio
-import structlog
 
 from holdfast.core.delivery import Delivery, EmittedBatch, EmitVerdict, Holding
 from holdfast.core.steps import SleepKept, StepKept, StepRecord, StepVerdict
@@ -24,6 +23,7 @@ from holdfast.errors import StoreError, StoreFullError
 from holdfast.handler.run_notes import PartLog
 from holdfast.handler.task_steps import StepLog
 from holdfast.worker.context import WorkerContext
+from holdfast_config import library_log
 
 INTERVAL = 0.05  # seconds between two sends
 UNSENT_BYTES = 262144  # of one task
@@ -32,7 +32,7 @@ SENT_AT_ONCE = 524288  # bytes of one send; one batch more may exceed it
 ROOM_TIMEOUT = 1.0  # seconds that a handler waits for room
 END_TIMEOUT = 5.0  # seconds that the end of a task waits for its last parts to be sent, if the store does not answer
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TypeVar
 
 import anyio
-import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential, wait_random
 
 from holdfast.core.begun_page import BegunTasks
@@ -21,7 +20,7 @@ from holdfast.core.worker_records import WorkerKind
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store import Store
 from holdfast.worker.state import WorkerState, heeds_bells
-from holdfast_config import Settings
+from holdfast_config import Settings, library_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ T = TypeVar("T")
 FIRST_WAIT = 0.02  # seconds
 WAIT = wait_exponential(multiplier=0.02, max=1.0) + wait_random(0, 0.05)  # seconds between tries
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)

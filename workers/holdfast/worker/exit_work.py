@@ -29,9 +29,8 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import IO, Any
 
-import structlog
-
 from holdfast.os.forked_copy import set_handler
+from holdfast_config import library_log
 from holdfast_config.standard_error import STDERR
 
 LEAST = 0.5  # seconds, also for a worker that is out of time; the parent kills it a second after its deadline
@@ -54,7 +53,7 @@ _NO_OWNERS = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionT
 
 _kept: list[weakref.ref[IO[Any]]] = []
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 def do_exit_work(status: int, seconds: float) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import anyio
 import psutil
-import structlog
 from msgspec.structs import replace
 
 from holdfast.core import recycle
@@ -19,6 +18,7 @@ from holdfast.core.recycle import WorkerUse
 from holdfast.ipc.channel import Beat, Link, until_next
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.state import WorkerState
+from holdfast_config import library_log
 from holdfast_config.logging import tell_left_out
 
 # Reports to the parent every second, from the event loop: the running tasks, why the store cannot be used, and why this
@@ -54,7 +54,7 @@ class Heartbeat:
 SECOND_LOOK = 0.05  # seconds until a second measurement: memory that is free again by then is no reason to recycle
 TRIAL = 1.0  # seconds that the first task runs alone, if it does not end before
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)

@@ -16,18 +16,18 @@ from types import TracebackType
 from typing import Any, cast
 
 import anyio
-import structlog
 
 from holdfast.errors import HandlerError
 from holdfast.handler.failures import summary, user_traceback
 from holdfast.handler.lifespan import Lifespan
 from holdfast.handler.signature import with_values
+from holdfast_config import library_log
 
 CLEAN_UP = 0.3  # seconds for a lifespan that is cancelled
 
 _NOTHING_MORE = object()
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 
 import anyio
-import structlog
 
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
@@ -34,7 +33,7 @@ from holdfast.worker.context import WorkerContext, WorkerSpec
 from holdfast.worker.exit_work import do_exit_work
 from holdfast.worker.lock_file import hold_lock, open_page
 from holdfast.worker.worker import QueueWorker
-from holdfast_config import Settings
+from holdfast_config import Settings, library_log
 
 # The handler and the store of a process that forks workers. They are made before the fork, so that workers share their
 # memory. The store has no connection before the fork, because connections are made at first use.
@@ -58,7 +57,7 @@ def of_worker(settings: Settings) -> tuple[Handler, Store]:
 
 LAST_MESSAGES_TIMEOUT = 1.0  # seconds for the last messages to reach the parent
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 def run(spec: WorkerSpec, channel: socket.socket) -> int:

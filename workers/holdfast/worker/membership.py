@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import anyio
 import anyio.lowlevel
-import structlog
 
 from holdfast.client.submit_retries import SubmitRetries
 from holdfast.core.delivery import Renewed, Standing
@@ -30,9 +29,9 @@ from holdfast.os.processes import boot_id
 from holdfast.store import Store
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
-from holdfast_config import Settings
+from holdfast_config import Settings, library_log
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 def served_work(handler: Handler, settings: Settings) -> ServedWork:

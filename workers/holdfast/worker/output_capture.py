@@ -16,8 +16,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
-import structlog
-
 from holdfast.core.delivery import Delivery, Settle, Settlement
 from holdfast.core.outcomes import (
     Completed,
@@ -34,6 +32,7 @@ from holdfast.core.settle import one_line
 from holdfast.exits import ChildExit
 from holdfast.handler.task import Task
 from holdfast.os.forked_copy import end_copy
+from holdfast_config import library_log
 from holdfast_config.logging import CURRENT, LoggedTask, write_output
 
 LONGEST = 16_384  # characters; a longer line is split, because the journal cuts records at 48 KiB
@@ -174,7 +173,7 @@ class TaskBytes:
 # Logs the deliveries of a worker. Failures are always logged. Claimed, started and settled tasks are logged only if
 # `log_level` is debug, because a line for each task would cost more than a short task.
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 class TaskLog:

@@ -29,7 +29,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from holdfast.core.delivery import Hint, HintKind, Pulled, SendPull, Settle, Standing, Verdict
 from holdfast.core.pull_protocol import Request
@@ -41,6 +40,7 @@ from holdfast.telemetry.port import FireSpans
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.state import claims_ahead, may_claim, slots_to_claim
+from holdfast_config import library_log
 
 if TYPE_CHECKING:
     from holdfast.client.schedule_fire import ScheduleFirer
@@ -53,7 +53,7 @@ NEXT_MILLISECOND = 0.001  # seconds: two runs of one schedule need different mil
 TRIES = 3  # of firing CONTINUE schedules
 TIMEOUT = 1.0  # seconds for all these tries
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 _TOO_LATE = frozenset({Verdict.LOST, Verdict.GONE})
 _ANSWERED = frozenset({Standing.OK, Standing.DOUBTED, Standing.QUIET, Standing.APART, Standing.FIRES})

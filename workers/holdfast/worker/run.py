@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any
 
 import anyio
-import structlog
 from msgspec import structs
 
 from holdfast.core.delivery import Delivery, Settle, Settlement
@@ -44,13 +43,14 @@ from holdfast.worker.heartbeat import Heartbeat, Recycler
 from holdfast.worker.output_capture import LogOfCopy, TaskLog, end_of, is_installed, unfinished
 from holdfast.worker.running_tasks import RunningTask, RunningTasks
 from holdfast.worker.samples import Samples
+from holdfast_config import library_log
 from holdfast_config.logging import CURRENT
 
 _RELEASE = Settle.RELEASE  # looked up once, because it is compared for each task
 
 _OTHERS = frozenset({"cancel", "lost", "fenced"})  # the task has ended, or another process owns it
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)

@@ -16,7 +16,6 @@ from types import FrameType
 from typing import cast
 
 import anyio
-import structlog
 
 from holdfast.core.delivery import Delivery, Holding
 from holdfast.core.outcomes import Deferred, Failure, HandlerStopped, Outcome, Raised
@@ -30,6 +29,7 @@ from holdfast.os.stack_file import TaskStack, frames_of
 from holdfast.telemetry.port import Span
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.heartbeat import Recycler
+from holdfast_config import library_log
 from holdfast_config.error_text import is_error, shown
 
 LOOK = 1.0  # seconds
@@ -37,7 +37,7 @@ MOST_LEFT = PLACES // 2  # threads of the default executor that tasks may leave 
 
 _CANCELLED = Raised(Failure("asyncio.exceptions.CancelledError", OWN_TASK_CANCELLED))
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import anyio
-import structlog
 from anyio.abc import TaskGroup
 
 from holdfast.core.envelope import Run, UnreadableError, read
@@ -33,6 +32,7 @@ from holdfast.worker.membership import DeclaredSchedules, LeaseRenewal, WorkerRe
 from holdfast.worker.pull import HintListener, Puller
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples
+from holdfast_config import library_log
 
 # Drains a worker: it claims no more, finishes, cancels handlers near the deadline, and gives back what is left.
 
@@ -101,7 +101,7 @@ async def idle_limit_reached(context: WorkerContext) -> None:
 
 # Reads entries that are too large for the store to read, and tells the store what each entry contains.
 
-_log = structlog.get_logger("holdfast.worker")
+_log = library_log.get_logger("holdfast.worker")
 
 
 def admission(raw: bytes, max_bytes: int) -> Admission:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-import structlog
-
 from holdfast.core.acceptance import Accepted, Submission
 from holdfast.core.tasks import TaskObstacle
 from holdfast.errors import StoreError, StoreFullError, StoreUnavailableError
@@ -17,6 +15,7 @@ from holdfast.store.ledger.change_requests import PRODUCER_TIMEOUT
 from holdfast.store.ledger.tables import requests, tasks
 from holdfast.store.ledger.tables.requests import Waiting
 from holdfast.store.redis.ledger import RedisLedger
+from holdfast_config import library_log
 
 LIMIT = 100
 
@@ -32,7 +31,7 @@ REFUSALS = {
     Accepted.TAKEN,
 }  # no FULL: see requests
 
-_log = structlog.get_logger("holdfast.ledger")
+_log = library_log.get_logger("holdfast.ledger")
 
 
 async def give(sql: Any, queue: str, redis: RedisLedger, epoch: str) -> bool:

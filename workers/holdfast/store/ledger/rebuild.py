@@ -24,8 +24,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import structlog
-
 from holdfast.core.counts import RebuildPhase
 from holdfast.errors import StoreUnavailableError
 from holdfast.os.kill_points import Point, reached
@@ -33,6 +31,7 @@ from holdfast.store.ledger import change_requests, deliver, kept_settings
 from holdfast.store.ledger.tables import queues, requests, tasks
 from holdfast.store.ledger.tables.queues import Queue, moment, next_epoch
 from holdfast.store.redis.ledger import Dump, EventPage, KeptSetting, Memory, RedisLedger, Restored
+from holdfast_config import library_log
 
 # Ingests events: writes tasks and settings as Redis has them, and deletes the requests that are done by that.
 
@@ -112,7 +111,7 @@ REMOVALS = 1000  # looked for in one step
 NOBODY_KNOWS = -1  # `since_ms` of a Redis that has lost data while it was rebuilt
 KEYS = 1000  # looked at in one step of a sweep
 
-_log = structlog.get_logger("holdfast.ledger")
+_log = library_log.get_logger("holdfast.ledger")
 
 
 @dataclass(frozen=True, slots=True)

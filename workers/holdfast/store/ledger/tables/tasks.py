@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Seque
 from typing import Any
 
 import msgspec
-import structlog
 
 from holdfast.store.redis.decode import pairs
 from holdfast.store.redis.ledger import PAGE_BYTES, Dump, Dumps, Removal
+from holdfast_config import library_log
 
 # The removals of tasks: which life of an id is gone, and how late that is among the changes after its end.
 #
@@ -104,7 +104,7 @@ async def trim_removals(sql: Any, queue: str, before_ms: int) -> None:
 
 _Turn = tuple[str, int, bytes, bytes | None]
 
-_log = structlog.get_logger("holdfast.ledger")
+_log = library_log.get_logger("holdfast.ledger")
 
 PAGE_TASKS = 100
 
