@@ -42,7 +42,7 @@ def test_an_agent_in_the_folder_is_the_default(tmp_path: Path) -> None:
 def test_without_any_handler_the_four_ways_are_named(tmp_path: Path) -> None:
     message = str(refused(None, tmp_path))
     for way in (
-        "supervisor start agent:handle",
+        "supervisor start agent:handlers",
         "HOLDFAST_HANDLER",
         "supervisor.toml",
         f"agent.py with a function handle in {tmp_path}",

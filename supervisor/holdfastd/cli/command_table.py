@@ -134,7 +134,8 @@ COMMANDS = [
 ]
 
 EPILOG = f"""
-Examples: supervisor demo; supervisor start agent:handle --workers 8; supervisor submit hello --wait
+Examples: supervisor demo; supervisor start agent:handlers --workers 8; supervisor submit --wait --name greet
+--data '{{"name": "Bo"}}'
 
 Exit status: {Exit.listed()}.
 """

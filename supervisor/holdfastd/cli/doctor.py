@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @options.command(
-    epilog="Examples:\n\nsupervisor doctor\n\nsupervisor doctor agent:handle --workers 100 --redis-url redis://db:6379/0\n\n"
+    epilog="Examples:\n\nsupervisor doctor\n\nsupervisor doctor agent:handlers --workers 100 --redis-url redis://db:6379/0\n\n"
     "supervisor doctor --json --strict"
 )
 @click.argument("handler", required=False)

@@ -17,7 +17,7 @@ from holdfastd.unit.install import Action, InstallStep, SiteError, site, start_s
 from holdfastd.unit.unit_files import files
 
 
-@options.group(epilog="Example: sudo supervisor service install agent:handle --app-dir /srv/agent --workers 8 --now")
+@options.group(epilog="Example: sudo supervisor service install agent:handlers --app-dir /srv/agent --workers 8 --now")
 def service() -> None:
     """Show or install the systemd unit."""
 
@@ -63,8 +63,8 @@ def show(session: Session, /, **asked: Any) -> None:
 
 
 @service.command(
-    epilog="Examples:\n\nsudo supervisor service install agent:handle --app-dir /srv/agent --workers 8 --now\n\n"
-    "sudo supervisor service install agent:handle --instance billing --redis-url redis://10.0.0.5:6379/0"
+    epilog="Examples:\n\nsudo supervisor service install agent:handlers --app-dir /srv/agent --workers 8 --now\n\n"
+    "sudo supervisor service install agent:handlers --instance billing --redis-url redis://10.0.0.5:6379/0"
 )
 @click.option("--now", is_flag=True, help="Start the service now and at every boot.")
 @click.option("--force", is_flag=True, help="Also replace files that were edited since they were written.")

@@ -52,8 +52,8 @@ def check_name(settings: Settings) -> None:
 
 
 @options.command(
-    epilog="Examples:\n\nsupervisor start agent:handle --workers 8\n\n"
-    "supervisor start agent:handle --redis-url redis://localhost:6379/0 --concurrency 50\n\n"
+    epilog="Examples:\n\nsupervisor start agent:handlers --workers 8\n\n"
+    "supervisor start agent:handlers --redis-url redis://localhost:6379/0 --concurrency 50\n\n"
     "supervisor start --exec './statement --format json' --workers 4\n\n"
     "Signals: TERM and INT stop the supervisor after running tasks have finished; a second one cancels these tasks; "
     "QUIT kills at once. HUP reloads, or stops if the terminal was closed. TTIN adds a worker and TTOU removes one. "
@@ -68,11 +68,11 @@ def check_name(settings: Settings) -> None:
 def start(session: Session, /, handler: str | None) -> int:
     """Start the supervisor and its workers in the foreground.
 
-    HANDLER is the function that runs the tasks, as module:attribute. Default: HOLDFAST_HANDLER, `handler` in
-    supervisor.toml, or agent:handle. With --exec each task runs a command instead. The command reads the message as
-    JSON from standard input and writes the result to standard output. SIGTERM or Ctrl-C stops the supervisor after the
-    running tasks have finished. With --scheduler-type memory everything runs in one process, for tasks that the
-    handler's own program submits.
+    HANDLER names the `Handlers` registry or the single function that runs the tasks, as module:attribute. Default:
+    HOLDFAST_HANDLER, `handler` in supervisor.toml, or agent:handle. With --exec each task runs a command instead. The
+    command reads the message as JSON from standard input and writes the result to standard output. SIGTERM or Ctrl-C
+    stops the supervisor after the running tasks have finished. With --scheduler-type memory everything runs in one
+    process, for tasks that the handler's own program submits.
     """
     settings = settings_with(session, handler)
     session.warn()
@@ -85,7 +85,7 @@ def start(session: Session, /, handler: str | None) -> int:
 
 
 @options.command(
-    epilog="Examples:\n\nsupervisor check agent:handle --workers 8\n\n"
+    epilog="Examples:\n\nsupervisor check agent:handlers --workers 8\n\n"
     "supervisor check --config /etc/holdfast/supervisor.toml --json"
 )
 @click.argument("handler", required=False)

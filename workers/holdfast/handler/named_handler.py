@@ -98,7 +98,7 @@ def _default_target(folder: Path) -> str:
     except ConfigError as error:
         raise HandlerError(str(error)) from None
     raise HandlerError(
-        "no handler: name one as module:attribute, as in `supervisor start agent:handle`, or in HOLDFAST_HANDLER, "
+        "no handler: name one as module:attribute, as in `supervisor start agent:handlers`, or in HOLDFAST_HANDLER, "
         f"or as handler in supervisor.toml, or write {DEFAULT_MODULE}.py with a function handle in {folder}"
     )
 
