@@ -11,6 +11,7 @@ from bench.producing import QUEUE
 from holdfast import TaskManager
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.delivery import Delivery, Settle, Settlement
+from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.rollup import (
     MINUTE,
     MINUTES_KEPT_MS,
@@ -39,11 +40,17 @@ SLOTS = 100
 WAITING = 0.15  # of all tasks; 0.02 are delayed, the others have ended
 DELAYED = 0.02
 FAILED = 0.05  # of those that have ended
+KINDS = 30  # kinds of errors of each handler
 RARE = "needle-in-a-haystack"  # in the arguments of one task in 100,000
 
 _FAILURE = (
     b'{"error":{"type":"ValueError","message":"the address of the customer is not known","traceback":"Traceback"}}'
 )
+_ARGUMENTS = {
+    "type": "object",
+    "properties": {"order": {"type": "integer"}, "region": {"type": "string"}, "note": {"type": "string"}},
+    "required": ["order"],
+}
 _RESULT = b'{"text":"sent to 3 addresses of the customer"}'
 
 
@@ -63,6 +70,7 @@ async def fill(store: RedisStore, tasks: int) -> None:
     manager = TaskManager(store, queue=QUEUE)
     for slot in range(WORKERS):
         await store.register(Introduction(f"{slot:032x}", f"host-{slot % 4}", "boot", 100 + slot, slot))
+    await store.publish_handlers([PublishedHandler(handler(number), _ARGUMENTS) for number in range(HANDLERS)])
     await _batches(manager)
     await _ended(store, manager, round(tasks * (1 - WAITING - DELAYED)))
     for start in range(0, round(tasks * WAITING), AT_ONCE):
@@ -95,9 +103,12 @@ async def _ended(store: RedisStore, manager: TaskManager, number: int) -> None:
 
 
 def _settlement(one: Delivery) -> Settlement:
-    failed = random.random() < FAILED
-    kind, result = (Settle.FAILED, _FAILURE) if failed else (Settle.COMPLETED, _RESULT)
-    return Settlement(one.task_id, one.claim, kind, result)
+    if random.random() >= FAILED:
+        return Settlement(one.task_id, one.claim, Settle.COMPLETED, _RESULT)
+    error = (
+        f"ValueError\nshop.handlers:send\nthe address is not known to {random.randrange(KINDS) * 'the office of '}us"
+    )
+    return Settlement(one.task_id, one.claim, Settle.FAILED, _FAILURE, error=error)
 
 
 async def _figures(store: RedisStore) -> None:
