@@ -267,6 +267,59 @@ def test_words_say_it_in_english() -> None:
     assert words(CADENCES[0]) == "At minute 0 past every hour from 9 through 17 on Monday through Friday, Europe/Berlin"
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("FREQ=MONTHLY;BYMONTHDAY=-1", "On the last day of every month at 09:30"),
+        ("FREQ=MONTHLY;BYMONTHDAY=-2", "On the second to last day of every month at 09:30"),
+        ("FREQ=MONTHLY", "On the 11th of every month at 09:30"),
+        ("FREQ=MONTHLY;INTERVAL=3;BYMONTHDAY=1,22", "On the 1st and 22nd of every 3 months at 09:30"),
+        ("FREQ=MONTHLY;BYMONTHDAY=15,-1;BYHOUR=6", "On the 15th and last of every month at 06:30"),
+        ("FREQ=MONTHLY;BYDAY=1MO,-1FR", "On the first Monday and last Friday of every month at 09:30"),
+        ("FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1", "On the last workday of every month at 09:30"),
+        ("FREQ=MONTHLY;BYMONTH=3,9;BYMONTHDAY=1", "On the 1st of March and September at 09:30"),
+        ("FREQ=YEARLY", "On the 11th of January at 09:30"),
+        ("FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU", "On the last Sunday of October at 09:30"),
+        ("FREQ=WEEKLY", "Every Monday at 09:30"),
+        ("FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR", "Every 2 weeks on Monday and Friday at 09:30"),
+        ("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "Every Monday to Friday at 09:30"),
+        ("FREQ=DAILY;BYHOUR=6,18;BYMINUTE=0", "Every day at 06:00 and 18:00"),
+        ("FREQ=DAILY;INTERVAL=3", "Every 3 days at 09:30"),
+        ("FREQ=DAILY;BYDAY=SA,SU", "Every Saturday and Sunday at 09:30"),
+        ("FREQ=HOURLY;INTERVAL=6;COUNT=4", "Every 6 hours, 4 times"),
+        ("FREQ=MINUTELY;UNTIL=20270201T000000Z", "Every minute, until 2027-02-01 00:00:00 UTC"),
+    ],
+)
+def test_a_usual_rule_is_said_in_words(text: str, told: str) -> None:
+    made = rule(f"DTSTART:20270111T093000\nRRULE:{text}", "Europe/Berlin", 0)
+    assert words(made, brief=True) == f"{told}, Europe/Berlin"
+    assert words(made) == f"{told}, from 2027-01-11 09:30:00, Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13",
+        "FREQ=YEARLY;BYMONTHDAY=1",
+        "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO",
+        "FREQ=YEARLY;INTERVAL=4",
+        "FREQ=DAILY;INTERVAL=2;BYDAY=MO",
+        "FREQ=DAILY;BYHOUR=1,2,3,4,5",
+        "FREQ=MONTHLY;BYDAY=MO,2TU",
+        "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;BYHOUR=6,18",
+        "FREQ=MINUTELY;BYHOUR=9",
+    ],
+)
+def test_a_rule_of_another_form_stands_as_it_is_written(text: str) -> None:
+    made = rule(f"DTSTART:20270111T093000\nRRULE:{text}", "Europe/Berlin", 0)
+    assert words(made).startswith(f"{made.recurrences[0]}, from 2027-01-11")
+
+
+def test_brief_words_leave_out_the_moment_that_a_cadence_counts_from() -> None:
+    assert words(every(300, 0), brief=True) == "Every 5 minutes"
+    assert words(read("CONTINUE", "UTC", DECADE), brief=True) == "Again whenever a run has ended"
+
+
 def test_a_series_has_no_doubles() -> None:
     made = rule(
         "DTSTART;TZID=Australia/Lord_Howe:20270101T000000\nRRULE:FREQ=MINUTELY;INTERVAL=10;BYHOUR=0,1,2", "UTC", 0

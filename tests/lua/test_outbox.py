@@ -297,6 +297,21 @@ async def test_a_notice_that_was_not_tried_has_as_many_tries_as_before(space: Na
         await space.store.notice_later(notice.name, 0, untried=untried)
 
 
+async def test_a_notice_says_why_its_last_try_has_failed(space: Namespace) -> None:
+    await ended(space, {"t": "http://a.example/"})
+    [notice], _ = await space.store.take_notices(10, LEASE_MS)
+    [listed] = (await space.store.outbox(0, 10)).waiting
+    assert isinstance(listed.notice, Notice)
+    assert listed.notice.why == ""
+    await space.store.notice_later(notice.name, 0, "the receiver answered 503" + "!" * 10_000)
+    await space.store.notice_later(notice.name, 0, untried=True)  # this keeps the reason
+    [listed] = (await space.store.outbox(0, 10)).waiting
+    assert isinstance(listed.notice, Notice)
+    assert listed.notice.why == ("the receiver answered 503" + "!" * 10_000)[:200]
+    await space.do("SET", space.key(f"webhook:{notice.name}"), "x")
+    await space.store.notice_later(notice.name, 0, "again")  # a damaged record stops nothing
+
+
 async def test_webhooks_for_one_receiver_leave_room_in_the_outbox() -> None:
     """As many for one as there is room besides."""
     kept = text("limits").replace("OUTBOX_KEPT = 100000", "OUTBOX_KEPT = 10")

@@ -9,7 +9,12 @@ import pytest
 
 from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
-from holdfastd.operations.unreadable import REMOVE_ALL_UNREADABLE, REMOVE_UNREADABLE, RETRY_UNREADABLE
+from holdfastd.operations.unreadable import (
+    REMOVE_ALL_UNREADABLE,
+    REMOVE_UNREADABLE,
+    RETRY_ALL_UNREADABLE,
+    RETRY_UNREADABLE,
+)
 from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
 from tests.cli.commands import Cli
 from tests.lua.operations import admission
@@ -100,6 +105,18 @@ async def test_a_command_notes_each_entry_that_it_changes(redis_settings: RedisS
         removed = await FACES["command"](cli, here, Case(REMOVE_ALL_UNREADABLE, "", (*REMOVE.words, "--all"), ("", "")))
         assert (removed.answer, removed.note.change) == ({"purged": 2}, "unreadable/remove-all")
         assert len(await here.store.activity_before("", 10)) == 3
+
+
+async def test_all_entries_are_put_back_or_removed_at_once_on_the_page(redis_settings: RedisSettings, cli: Cli) -> None:
+    async with site(redis_settings) as here:
+        await set_aside(here, redis_settings, "{1", "{2")
+        assert "Put back all 2" in await here.page("/unreadable")
+        said = await FACES["form"](cli, here, Case(RETRY_ALL_UNREADABLE, "", (), ("", "")))
+        assert (said.note.outcome, await here.store.unreadable(10)) == ("2 put back", [])
+        await here.store.pull("w-1", 2, 10, [redis_settings.queue], [])
+        assert [each.raw for each in reversed(await here.store.unreadable(10))] == [b"{1", b"{2"], "oldest first"
+        said = await FACES["form"](cli, here, Case(REMOVE_ALL_UNREADABLE, "", (), ("", "")))
+        assert (said.note.outcome, await here.store.unreadable(10)) == ("2 removed", [])
 
 
 @pytest.mark.parametrize("face", ["form", "route"])

@@ -11,6 +11,7 @@ import pytest
 from holdfast.client.schedule_definition import read_spec
 from holdfast.client.schedules import Schedules
 from holdfast.core.delivery import Settle
+from holdfast.core.schedule_records import EndedRun
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import ServedLane, ServedWork
 from holdfast.errors import InvalidScheduleError, ScheduleBusyError, UnknownScheduleError
@@ -530,6 +531,20 @@ async def test_a_failure_ends_it_where_it_is_told_to(stage: Stage, on_failure: s
     await stage.end(task_id, Settle.FAILED)
     assert (await stage.schedules.get("j")).streak == 1
     assert len(await stage.until(120)) == later
+
+
+async def test_a_schedule_knows_the_end_of_its_last_run_also_when_the_next_one_runs(stage: Stage) -> None:
+    await stage.set("j", every=60)
+    assert (await stage.schedules.get("j")).last is None
+    [first] = await stage.until(60)
+    await stage.work()
+    await stage.end(first, Settle.FAILED)
+    ended = stage.space.clock.now_ms
+    [second] = await stage.until(120)
+    for _ in range(2):  # a changed definition keeps it
+        record = await stage.schedules.get("j")
+        assert (record.task, record.last) == (second, EndedRun(first, State.FAILED, ended))
+        await stage.set("j", every=60, on_failure="stop")
 
 
 async def test_a_schedule_that_cannot_be_fired_stops_no_other(stage: Stage) -> None:

@@ -253,7 +253,8 @@ async def test_a_notice_of_which_a_receiver_has_no_place_waits_and_has_had_no_tr
 
         get = Pushed.get
 
-        async def notice_later(self, name: str, _: int, *, untried: bool = False) -> None:
+        async def notice_later(self, name: str, _: int, why: str = "", *, untried: bool = False) -> None:
+            assert not why
             self.later.append((name, untried))
 
     outbox = Full(replace(notice("t"), name="t|1|completed", state="completed", receiver=GOOD))

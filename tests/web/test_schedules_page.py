@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
 
+from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 from holdfast_config.web_users import Role
 from tests.web.site import HTML, Site, site
@@ -105,6 +108,27 @@ async def test_a_secret_that_was_left_hidden_in_a_text_that_was_changed_is_not_l
         assert (await spec_of(here, "j"))["text"] == "password=hunter2secret now"
 
 
+async def test_a_fire_is_one_row_with_its_result_and_the_list_has_the_last_one(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        rule = "FREQ=MONTHLY;BYMONTHDAY=-1;BYHOUR=6;BYMINUTE=0;BYSECOND=0"
+        await here.manager.schedules.upsert("j", rrule=rule, name="close", timezone="Europe/Berlin")
+        listed = await here.page("/schedules")
+        assert "On the last day of every month at 06:00, Europe/Berlin" in listed
+        assert "<small>close</small>" in listed
+        fired = await here.manager.schedules.run("j")
+        assert f'<a class="state" href="/task?id={quote(fired)}" title="{fired}">open</a>' in await here.page(
+            "/schedules"
+        )
+        await here.store.register(Introduction("w", "host", "boot", 7, 0))
+        (delivery,) = (await here.store.pull("w", 1, 1, [redis_settings.queue], [])).deliveries
+        end = Settlement(delivery.task_id, delivery.claim, Settle.REJECTED, reason="no customer")
+        await here.store.pull("w", 2, 0, [redis_settings.queue], [end])
+        shown = await here.page("/schedule?id=j")
+        assert shown.count('<span class="state rejected">rejected</span>') == 1
+        assert "open</span>" not in shown
+        assert f'<a class="state rejected" href="/task?id={quote(fired)}"' in await here.page("/schedules")
+
+
 async def spec_of(here: Site, schedule_id: str) -> Any:
     return msgspec.json.decode((await here.manager.schedules.get(schedule_id)).definition.spec)
 
@@ -149,12 +173,12 @@ async def test_a_schedule_is_made_by_the_form_and_shows_its_next_fires(redis_set
             "webhook": "https://example.com/told",
         }
         shown = await here.page("/schedule?id=nightly")
-        assert shown.count("02:00:00 CE") == 10, "the next fires in its zone"
+        assert shown.count("02:00:00 CE") == 5, "the next fires in its zone"
         edited = await here.page("/schedules/edit?id=nightly")
         for text in (
             "0 2 * * *</textarea>",
             'value="Europe/Berlin"',
-            "<option selected>queue-one",
+            '<option value="queue-one" selected>',
             'value="all:3"',
             'value="billing"',
         ):
@@ -232,7 +256,7 @@ async def test_the_form_tells_the_next_fires_of_what_is_typed_and_writes_nothing
         assert 'value="a.b"' in shown, "the form keeps what was typed"
         wrong = await here.change("/schedules/fires", way="cron", rule="61 2 * * *")
         assert (wrong.status_code, "61" in wrong.text.split('id="fires"', 1)[1]) == (200, True)
-        assert "as soon as there is a rule" in (await here.change("/schedules/fires", way="cron", rule="")).text
+        assert "while you type a rule" in (await here.change("/schedules/fires", way="cron", rule="")).text
         assert SCRIPT not in (await here.change("/schedules/fires", way="cron", rule=SCRIPT)).text
         assert not (await here.manager.schedules.list(10)).schedules
         assert await here.store.activity_before("", 10) == ()

@@ -10,9 +10,9 @@ from holdfast.core.activity import Activity
 from holdfast.core.trail import EVENTS
 from holdfast_config import RedisSettings
 from holdfastd.operations import act as acts
-from holdfastd.web.pages.event_pages import DONE, NOUNS, change_words
+from holdfastd.web.pages.event_pages import NOUNS, VERBS, change_words
 from holdfastd.web.views import shown_events
-from holdfastd.web.views.shown_events import page_of, sentence, tone
+from holdfastd.web.views.shown_events import label, page_of, parts, sentence, tone
 from tests.lua.operations import introduction
 from tests.web.site import site
 
@@ -24,12 +24,12 @@ CLAIM = f"1:{'ab' * 16}:232"
 @pytest.mark.parametrize(
     ("event", "detail", "said", "colour"),
     [
-        ("claimed", CLAIM, "claimed by worker abababab, delivery 1", "runs"),
-        ("settled", f"completed 2 {CLAIM} ", "turn 2 completed", "good"),
-        ("settled", f"failed 1 {CLAIM} ValueError: no", "failed: ValueError: no", "bad"),
+        ("claimed", CLAIM, "by worker abababab, delivery 1", "runs"),
+        ("settled", f"completed 2 {CLAIM} ", "turn 2", "good"),
+        ("settled", f"failed 1 {CLAIM} ValueError: no", "ValueError: no", "bad"),
         ("settled", f"input-required 1 {CLAIM} ", "turn 1 asks for input", "warn"),
         ("retry", f"{CLAIM} ValueError: no", "failed, will be retried: ValueError: no", "bad"),
-        ("accepted", "own", "accepted: submitted through Holdfast", "rest"),
+        ("accepted", "own", "submitted through Holdfast", "rest"),
         ("lane-paused", "the provider is down", "paused: the provider is down", "warn"),
         ("lane-resumed", "", "resumed", "good"),
         ("lane-bound", "limit 4", "its limit of running tasks is 4", "rest"),
@@ -45,6 +45,17 @@ CLAIM = f"1:{'ab' * 16}:232"
 )
 def test_an_event_is_a_sentence_in_the_colour_of_its_meaning(event: str, detail: str, said: str, colour: str) -> None:
     assert (sentence(event, detail), tone(event, detail)) == (said, colour)
+
+
+def test_the_badge_of_an_end_has_its_state_and_times_are_counted_from_the_event() -> None:
+    assert (label("settled", f"failed 1 {CLAIM} "), label("claimed", CLAIM)) == ("failed", "claimed")
+    assert sentence("delayed", "1795820752000", 1795820751000).endswith("(1s)")
+
+
+def test_a_sentence_leads_to_the_workers_and_tasks_that_it_names() -> None:
+    assert parts("by worker abababab, delivery 1")[:2] == [("by ", ""), ("worker abababab", "/workers")]
+    assert parts("fired: task sweep@1Z, late")[1:] == [("task sweep@1Z", "/task?id=sweep%401Z"), (", late", "")]
+    assert parts("the task has ended") == [("the task has ended", "")]
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -86,7 +97,7 @@ def names() -> set[str]:
 def test_each_act_has_words_for_activity() -> None:
     assert len(names()) > 30
     assert {name for name in names() if name.partition("/")[0] not in NOUNS} == set()
-    assert {name for name in names() if name.partition("/")[2] not in DONE} == set()
+    assert {name for name in names() if name.partition("/")[2] not in VERBS} == set()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +129,7 @@ async def test_events_have_their_handler_and_those_of_removed_tasks_lead_nowhere
         assert '<a class="id" href="/task?id=kept"' in shown
         assert "/handler?name=mail.send" in shown
         assert 'href="/task?id=gone"' not in shown
-        assert '<span class="state tone-warn">lane-paused</span>' in shown
+        assert '<span class="state tone-warn" title="lane-paused">lane-paused</span>' in shown
         assert "paused: down" in shown
         failures = await here.page("/events?kind=crashed&kind=retry")
         assert "kind=crashed&kind=retry&places=true" in failures
@@ -130,5 +141,5 @@ async def test_activity_shows_only_refused_changes_if_asked(redis_settings: Redi
         await here.change("/lanes/pause", lane="mail", reason="down", create="true")
         await here.change("/tasks/cancel", task_id="nothing")
         every, refused = await here.page("/activity"), await here.page("/activity?refused=true")
-        assert ("paused lane" in every, "tasks/cancel" in every) == (True, True)
-        assert ("paused lane" in refused, "tasks/cancel" in refused) == (False, True)
+        assert ("paused lane" in every, "asked to cancel task" in every) == (True, True)
+        assert ("paused lane" in refused, "asked to cancel task" in refused) == (False, True)

@@ -32,7 +32,13 @@ async def test_a_webhook_that_waits_is_tried_now_and_given_up(redis_settings: Re
         shown = await here.page("/webhooks")
         assert "example.org" in shown
         assert "hunter2" not in shown
-        assert "in 59m" in shown or "in 1h" in shown
+        assert "in 60 min" in shown or "in 1 h" in shown
+        assert "retrying" not in shown
+        await here.store.notice_later(taken.name, 3_600_000, "the receiver answered 503 password=hunter2")
+        shown = await here.page("/webhooks")
+        assert '<span class="state tone-warn">retrying, 1 try</span>' in shown
+        assert "the receiver answered 503" in shown
+        assert "hunter2" not in shown
         assert (await here.change("/webhooks/retry", webhook=taken.name)).headers["location"] == "/webhooks"
         assert [each.name for each in (await here.store.take_notices(10, 1))[0]] == [taken.name]
         assert (await here.change("/webhooks/remove", webhook=taken.name)).status_code == 303

@@ -206,9 +206,17 @@ def worker_document(worker: WorkerRecord) -> WorkerDocument:
 # Schedules and their histories as documents.
 
 
+class EndedRunDocument(TypedDict):
+    """A run of a schedule that has ended."""
+
+    task: str
+    state: str
+    at: Moment | None
+
+
 class ScheduleDocument(TypedDict):
-    """A schedule. `failures`: the number of tasks in a row that failed. `task`: the last task. `spec`: the spec as it
-    was set, without fields that have their defaults."""
+    """A schedule. `failures`: the number of tasks in a row that failed. `task`: the last task. `last`: the run that
+    ended last. `spec`: the spec as it was set, without fields that have their defaults."""
 
     schedule: str
     state: Literal["active", "paused", "ended"]
@@ -223,6 +231,7 @@ class ScheduleDocument(TypedDict):
     until: Moment | None
     ended: str | None
     task: str | None
+    last: EndedRunDocument | None
     owner: str | None
     declared: bool
     created: Moment | None
@@ -241,7 +250,7 @@ class OccurrenceDocument(TypedDict):
 
 
 def schedule_document(record: ScheduleRecord) -> ScheduleDocument:
-    definition = record.definition
+    definition, last = record.definition, record.last
     return {
         "schedule": definition.schedule_id,
         "state": "paused" if record.paused else "ended" if record.ended else "active",
@@ -256,6 +265,7 @@ def schedule_document(record: ScheduleRecord) -> ScheduleDocument:
         "until": utc(record.until),
         "ended": record.ended or None,
         "task": record.task or None,
+        "last": None if last is None else {"task": last.task, "state": last.state, "at": utc(last.at)},
         "owner": definition.owner or None,
         "declared": definition.declared,
         "created": utc(record.created),
@@ -275,7 +285,7 @@ def occurrence_document(line: Occurrence) -> OccurrenceDocument:
 
 class WebhookDocument(TypedDict):
     """A webhook notice that waits to be delivered. `webhook`: its name. `url`: without secrets. `at`: when its task
-    came to `state`. `due`: the next try. `why`: why its record cannot be read, else empty."""
+    came to `state`. `due`: the next try. `why`: why the last try failed, or why the record cannot be read, or empty."""
 
     webhook: str
     task_id: str
@@ -310,7 +320,7 @@ def webhook_document(each: WaitingNotice) -> WebhookDocument:
     notice, due = each.notice, moment(each.due_ms)
     if isinstance(notice, Notice):
         url, at = mask_webhook(notice.url), moment(notice.at_ms)
-        return document_of(WebhookDocument, notice, webhook=notice.name, url=url, at=at, due=due, why="")
+        return document_of(WebhookDocument, notice, webhook=notice.name, url=url, at=at, due=due)
     return {
         "webhook": notice.name,
         "task_id": notice.name.partition("|")[0],

@@ -13,6 +13,7 @@ from holdfastd.operations.act import Act, Doing, Purged
 from holdfastd.operations.errors import NotFoundError, NotPossibleError
 
 STEP = 100  # entries that are deleted at once
+KEPT = 1000  # entries that the store keeps at most
 
 Address = Annotated[str, Meta(description="Address of the entry, as the list shows it.")]
 SetAsideAgo = Annotated[Age, Meta(description="Only entries that were set aside at least this long ago: 90s, 5m, 7d.")]
@@ -49,6 +50,29 @@ async def retry_unreadable(doing: Doing, given: ChosenEntry) -> UnreadableAnswer
     return {"address": given.address, "answer": word}
 
 
+class NoChoice(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The act applies to all entries."""
+
+
+class Readmission(TypedDict):
+    """`back`: the number of entries that are in their lanes again. `cut`: the number of entries that stay, because only
+    their beginning was kept."""
+
+    back: int
+    cut: int
+
+
+async def retry_all_unreadable(doing: Doing, given: NoChoice) -> Readmission:
+    """Put all entries back into their lanes, the oldest first."""
+    words = list[Readmitted]()
+    for each in reversed(await doing.call(doing.store.unreadable, KEPT)):
+        words.append(await doing.call(doing.store.readmit, each.address))
+        doing.step(len(words))
+    back, cut = words.count(Readmitted.BACK), words.count(Readmitted.CUT)
+    doing.asked.outcome = f"{back} put back" + (f", {cut} stay: only their beginning was kept" if cut else "")
+    return {"back": back, "cut": cut}
+
+
 async def remove_unreadable(doing: Doing, given: ChosenEntry) -> UnreadableAnswer:
     """Delete an entry that was set aside."""
     if not await doing.call(doing.store.forget_unreadable, given.address):
@@ -62,6 +86,7 @@ async def remove_all_unreadable(doing: Doing, given: RemoveAllUnreadable) -> Pur
     while step := await doing.call(doing.store.purge_unreadable, until_ms, STEP):
         purged += step
         doing.step(purged)
+    doing.asked.outcome = f"{purged} removed"
     return {"purged": purged}
 
 
@@ -70,5 +95,6 @@ def missing(address: str) -> NotFoundError:
 
 
 RETRY_UNREADABLE = Act("unreadable/retry", ChosenEntry, retry_unreadable, "address")
+RETRY_ALL_UNREADABLE = Act("unreadable/retry-all", NoChoice, retry_all_unreadable)
 REMOVE_UNREADABLE = Act("unreadable/remove", ChosenEntry, remove_unreadable, "address")
 REMOVE_ALL_UNREADABLE = Act("unreadable/remove-all", RemoveAllUnreadable, remove_all_unreadable)

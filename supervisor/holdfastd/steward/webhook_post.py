@@ -63,6 +63,8 @@ class Poster:
                 status = await self._send(url, address, content, {**self._headers(notice, content), **headers})
         except TimeoutError:
             raise MissedError(f"no answer within {self.timeout:g} s") from None
+        except socket.gaierror:
+            raise MissedError(f"no address of {url.host} was found") from None
         except (httpx.HTTPError, OSError) as error:
             raise MissedError(f"{type(error).__name__}: {error}") from None
         if not 200 <= status < 300:

@@ -41,7 +41,7 @@ from holdfastd.web.problems import API, problem
 from holdfastd.web.queue.cached_reports import CurrentProblems, PeriodReports, QueueCounts
 from holdfastd.web.queue.found_tasks import BulkWork
 from holdfastd.web.queue.queue_access import WARNING, QueueAccess, RefusalBound
-from holdfastd.web.rendering import page
+from holdfastd.web.rendering import page, problem_page
 from holdfastd.web.views.menu_and_strip import frame_of
 
 # Answers to requests that fail: a browser gets a page, a program gets a document. Both have one sentence that says why.
@@ -65,7 +65,7 @@ async def broken(request: Request, _: Exception) -> Response:
     text = "the service has failed: its log says how"
     if request.url.path.startswith(API):
         return problem(500, text)
-    return page(request, "problem.html", 500, title="This page has failed", problem=text)
+    return problem_page(request, 500, "This page has failed", text)
 
 
 async def _answer(request: Request, status: int, text: str) -> Response:
@@ -76,8 +76,8 @@ async def _answer(request: Request, status: int, text: str) -> Response:
     if status == 503 and request.method == "GET":
         return page(request, "away.html", status, problem=text)
     if status == 404 and text == "Not Found":
-        return page(request, "problem.html", status, title="Not found", problem=f"there is no page {request.url.path}")
-    return page(request, "problem.html", status, title=f"Refused ({status})", problem=text)
+        return problem_page(request, status, "Not found", f"There is no page {request.url.path[:200]}.")
+    return problem_page(request, status, "Not found" if status == 404 else f"Refused ({status})", text)
 
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -36,7 +36,7 @@ NONE = "-"
 PAYLOAD = 20_000  # characters of a payload that a page shows, unless the user asks for all
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 LONGEST_ID = 20  # characters of an id in a table
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,64}")
 DISTANCES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
@@ -56,6 +56,14 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
         "warning": _warning(request),
     }
     return HTMLResponse(environment(queue_of(request).redaction).get_template(template).render(known | values), status)
+
+
+WAYS = (("/", "Overview"), ("/tasks", "Tasks"), ("/activity", "Activity"))
+
+
+def problem_page(request: Request, status: int, title: str, text: str) -> HTMLResponse:
+    """The page of an error. A thing that does not exist is told calmly, with a way to find another one."""
+    return page(request, "problem.html", status, title=title, problem=text, is_calm=status == 404, ways=WAYS)
 
 
 def _warning(request: Request) -> str:
@@ -174,7 +182,7 @@ def short(text: str, most: int = 80) -> str:
 
 
 def brief_id(task_id: str) -> str:
-    """A short form of an id for a table: the first eight characters of a UUID, both ends of another long id."""
+    """A short form of an id for a table: the first eight characters of a UUID or digest, both ends of another id."""
     if UUID.fullmatch(task_id):
         return task_id[:8]
     return task_id if len(task_id) <= LONGEST_ID else f"{task_id[: LONGEST_ID - 9]}…{task_id[-8:]}"

@@ -13,6 +13,7 @@ from holdfast.core.cadence import restored
 from holdfast.core.cadence.moments import local
 from holdfast.core.identity import sha1_hex
 from holdfast.core.schedules import ON_TIME, Bounds, Misfire, Overlap, Schedule, SchedulePolicy, due, plan
+from holdfast.core.task_states import State
 from holdfast.core.trail import Chronicle
 
 
@@ -38,11 +39,20 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run of a schedule that has ended: its task, the state in which it ended, and when."""
+
+    task: str
+    state: State
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleRecord:
     """A schedule as the store has it. `fires`: the number of runs so far. `paused`: the reason, empty if it is not
     paused; `until`: the end of its pause. `ended`: the reason why there will be no more runs. `task`: its last task.
     `pending`: the planned moment of a run that waits for this task to end; `released`: the task has ended. `streak`:
-    the number of tasks in a row that failed."""
+    the number of tasks in a row that failed. `last`: the run that ended last; None if none has ended."""
 
     definition: Definition
     generation: int
@@ -58,6 +68,7 @@ class ScheduleRecord:
     streak: int
     created: int
     updated: int
+    last: EndedRun | None = None
 
     @property
     def schedule(self) -> Schedule:

@@ -21,8 +21,9 @@ _ERROR = ("type", "message")  # of an error: its traceback names paths of the se
 @dataclass(frozen=True, slots=True)
 class Notice:
     """A notice for a webhook. `name` identifies it, however often it is posted. `tries` includes the try under way.
-    `receiver` and `is_prompt` are set when a steward takes the notice from the store to post it: the host and port in
-    the URL, and whether this receiver usually answers promptly."""
+    `why`: the reason why the last try failed, empty if none has failed. `receiver` and `is_prompt` are set when a
+    steward takes the notice from the store to post it: the host and port in the URL, and whether this receiver usually
+    answers promptly."""
 
     name: str
     task_id: str
@@ -31,6 +32,7 @@ class Notice:
     url: str
     at_ms: int
     tries: int
+    why: str = ""
     receiver: str = ""
     is_prompt: bool = False
 

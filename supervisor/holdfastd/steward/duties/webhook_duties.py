@@ -113,7 +113,7 @@ class Webhooks:
         if notice.tries >= self._policy.max_attempts:
             return await self._give_up(notice, f"{why}, {counted(notice.tries, 'time')}")
         pause = back_off(self._policy, notice.tries, random.random())
-        await self._store.notice_later(notice.name, round(pause * 1000))
+        await self._store.notice_later(notice.name, round(pause * 1000), why)
         _log.info(
             "a webhook could not be delivered: it is retried later", task=notice.task_id, reason=why, tries=notice.tries
         )

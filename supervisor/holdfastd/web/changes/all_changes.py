@@ -182,7 +182,9 @@ CHANGES = (
     change_of(batches.CANCEL_BATCH, BATCH),
     change_of(dead.REMOVE_DEAD, "/dead"),
     change_of(unreadable.RETRY_UNREADABLE, "/unreadable"),
+    change_of(unreadable.RETRY_ALL_UNREADABLE, "/unreadable"),
     change_of(unreadable.REMOVE_UNREADABLE, "/unreadable"),
+    change_of(unreadable.REMOVE_ALL_UNREADABLE, "/unreadable"),
     change_of(webhooks.RETRY_WEBHOOK, "/webhooks"),
     change_of(webhooks.GIVE_UP_WEBHOOK, "/webhooks"),
 )

@@ -31,7 +31,7 @@ from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.views.shown_events import NOT_OF_TASKS, page_of, sentence, tone
+from holdfastd.web.views.shown_events import NOT_OF_TASKS, label, page_of, sentence, tone
 
 # The events that the query of a URL selects: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 
@@ -145,7 +145,8 @@ class EventBatch:
             "event": event.event,
             "id": event.subject,
             "detail": detail,
-            "sentence": sentence(event.event, detail),
+            "sentence": sentence(event.event, detail, event.at_ms),
+            "label": label(event.event, event.detail),
             "tone": tone(event.event, event.detail),
             "page": page_of(event.event, event.subject),
         }

@@ -15,7 +15,7 @@ from holdfast.core.trail import EVENTS
 from holdfastd.web.live.event_feed import EventFeed, EventSelection
 from holdfastd.web.queue.queue_access import queue_of, stream_position
 from holdfastd.web.rendering import page
-from holdfastd.web.views.shown_events import page_of, sentence, tone
+from holdfastd.web.views.shown_events import label, page_of, parts, sentence, tone
 
 LAST = 100  # events of a page
 LOOKS = 8  # reads of the stream for one page
@@ -57,6 +57,8 @@ async def events(request: Request) -> Response:
         tone=tone,
         page_of=page_of,
         sentence=sentence,
+        label=label,
+        parts=parts,
         is_live=not before,
     )
 
@@ -109,27 +111,26 @@ class ActivityFilter:
 
 # An entry as a sentence, made of the two parts of its name: `lanes/pause` of mail is "paused lane mail".
 
-DONE = {
-    **{verb: f"{verb}ed" for verb in ("cancel", "seal", "limit", "clear", "recover", "clean")},
-    **{verb: f"{verb}d" for verb in ("pause", "resume", "remove", "scale")},
-    "retry": "retried",
-    "submit": "submitted",
-    "message": "sent a message to",
-    "reset": "reset the limits of",
-    "quiet": "stopped the claims of",
-    "halt": "halted",
-    "end-halt": "ended the halt of",
-    "set": "set",
-    "unset": "unset",
-    "apply": "applied a file of",
-    "run": "ran",
-    "stacks": "asked for the stacks of",
-    "begin": "began",
-    "go-on": "went on with",
-    "stop": "stopped",
-    "obliterate": "deleted",
-    "remove-all": "removed many",
-    "retry-all": "retried many",
+VERBS = {  # from the second part of a name to the verb of an order, and of a change that was made
+    **{verb: (verb, f"{verb}ed") for verb in ("cancel", "seal", "limit", "clear", "recover", "clean", "halt")},
+    **{verb: (verb, f"{verb}d") for verb in ("pause", "resume", "remove", "scale")},
+    "retry": ("retry", "retried"),
+    "submit": ("submit", "submitted"),
+    "message": ("send a message to", "sent a message to"),
+    "reset": ("reset the limits of", "reset the limits of"),
+    "quiet": ("stop the claims of", "stopped the claims of"),
+    "end-halt": ("end the halt of", "ended the halt of"),
+    "set": ("set", "set"),
+    "unset": ("unset", "unset"),
+    "apply": ("apply a file of", "applied a file of"),
+    "run": ("run", "ran"),
+    "stacks": ("write the stacks of", "asked for the stacks of"),
+    "begin": ("begin", "began"),
+    "go-on": ("go on with", "went on with"),
+    "stop": ("stop", "stopped"),
+    "obliterate": ("delete", "deleted"),
+    "remove-all": ("remove many", "removed many"),
+    "retry-all": ("retry many", "retried many"),
 }
 NOUNS = {  # from the first part of a name to the noun for one thing and for all, and the page of one
     "tasks": ("task", "tasks", "/task?id={}"),
@@ -161,13 +162,15 @@ def change_words(entry: Activity) -> ChangeWords:
     if kind not in NOUNS:
         return ChangeWords(entry.change, "")
     one, many, place = NOUNS[kind]
+    asked, made = VERBS.get(verb, (verb, verb))
+    did = f"asked to {asked}" if entry.is_refused else made
     if kind == "bulk" and verb in set(BulkVerb):
-        return ChangeWords(f"{DONE[verb]} many tasks, change", place)
+        return ChangeWords(f"{did} many tasks, change", place)
     is_one = bool(entry.subject) and entry.subject != "*"
     is_gone = verb.startswith("remove") or entry.change.startswith("unreadable/") or ", " in entry.subject
     noun = one if is_one and not verb.endswith("-all") else many
     page = "" if is_gone or not is_one else place.format(quote(entry.subject, safe=""))
-    return ChangeWords(f"{DONE.get(verb, verb)} {noun}", page)
+    return ChangeWords(f"{did} {noun}", page)
 
 
 async def activity(request: Request) -> Response:

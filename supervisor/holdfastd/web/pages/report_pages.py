@@ -25,7 +25,7 @@ from holdfastd.operations.errors import status_of
 from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.pages.task_pages import form_of
 from holdfastd.web.queue.queue_access import list_place, queue_of
-from holdfastd.web.rendering import page
+from holdfastd.web.rendering import page, problem_page
 from holdfastd.web.views.menu_and_strip import anchor_of
 
 # Charts of the figures of a period.
@@ -265,7 +265,7 @@ async def handler(request: Request) -> Response:
     try:
         name = name and check_name(name)
     except InvalidTaskError as error:
-        return page(request, "problem.html", status_of(error), title="No such handler", problem=str(error))
+        return problem_page(request, status_of(error), "No such handler", str(error))
     period, report = await _chosen(request, name)
     form = await form_of(access, name)
     latest = Wanted(states=tuple(State), name=name, newest_first=True)

@@ -3,9 +3,11 @@ form that sets one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
+from zoneinfo import available_timezones
 
 import msgspec
 from starlette.requests import Request
@@ -13,8 +15,9 @@ from starlette.responses import Response
 
 from holdfast.client.schedule_definition import define
 from holdfast.core.cadence import restored, words
-from holdfast.core.schedule_records import ScheduleRecord
+from holdfast.core.schedule_records import Occurrence, ScheduleRecord
 from holdfast.core.schedules import Overlap, series
+from holdfast.core.trail import Chronicle
 from holdfast.errors import HoldfastError, InvalidScheduleError
 from holdfastd.documents import printed_times
 from holdfastd.operations.errors import status_of
@@ -25,11 +28,11 @@ from holdfastd.web.rendering import page
 from holdfastd.web.views import schedule_form
 
 PAGE = 100
-FIRES = 50  # lines of the history that the page of a schedule shows
-NEXT = 10  # coming fires that the page of a schedule shows
+FIRES = 50  # fires whose results the page of a schedule shows
+NEXT = 5  # coming fires that the page of a schedule shows
 TYPED = 5  # coming fires that the form shows while a rule is typed
 TIMES = ("way", "rule", "timezone", "anchor", "start", "end", "limit", "jitter")  # the fields that decide on fires
-ZONES = ("UTC", "Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "Asia/Tokyo")
+REGIONS = ("Africa/", "America/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/")
 MISFIRES = ("latest", "skip", "all:10")
 ENDINGS = ("continue", "stop")
 
@@ -41,7 +44,7 @@ async def schedules(request: Request) -> Response:
         request,
         "schedules.html",
         found=found,
-        words={each.definition.schedule_id: _words(each) for each in found.schedules},
+        rows={each.definition.schedule_id: _row(each) for each in found.schedules},
     )
 
 
@@ -54,10 +57,11 @@ async def schedule(request: Request) -> Response:
         request,
         "schedule.html",
         schedule=record,
-        words=_words(record),
+        words=words(restored(record.definition.cadence)),
+        brief=_row(record).words,
         spec=access.redaction.value(stored_spec(record)),
         following=[(printed_times.zoned(moment, zone), moment) for moment in moments],
-        history=await access.manager.schedules.history(schedule_id, FIRES),
+        history=_results(await access.manager.schedules.history(schedule_id, 2 * FIRES)),
     )
 
 
@@ -93,7 +97,7 @@ async def form(request: Request, typed: Mapping[str, str], error: HoldfastError 
         problem=str(error or ""),
         fires=_next_fires(access, typed, await access.store.clock_ms()),
         handlers=[each.name for each in await access.store.published_handlers()],
-        zones=ZONES,
+        zones=_zones(),
         ways=schedule_form.WAYS,
         overlaps=[str(each) for each in Overlap],
         misfires=MISFIRES,
@@ -125,5 +129,47 @@ def _next_fires(access: QueueAccess, typed: Mapping[str, str], now_ms: int) -> T
     return TypedFires(words(restored(definition.cadence)), zoned)
 
 
-def _words(record: ScheduleRecord) -> str:
-    return words(restored(record.definition.cadence))
+class ScheduleRow(NamedTuple):
+    """A schedule in the list: its handler or the text of its tasks, and its rule in words, with the time zone."""
+
+    handler: str
+    words: str
+
+
+def _row(record: ScheduleRecord) -> ScheduleRow:
+    definition, spec = record.definition, stored_spec(record)
+    rule = words(restored(definition.cadence), brief=True)
+    zone = "" if definition.timezone == "UTC" or definition.timezone in rule else f", {definition.timezone}"
+    return ScheduleRow(str(spec.get("name", "")), rule.removesuffix(", UTC") + zone)
+
+
+class ScheduleResult(NamedTuple):
+    """A fire of a schedule with its result, or another line of the history. `at`: the planned moment of the fire.
+    `took`: the seconds from the fire to the end of its task."""
+
+    at: int
+    result: str
+    task: str
+    detail: str
+    took: float | None = None
+
+
+def _results(lines: Sequence[Occurrence]) -> list[ScheduleResult]:
+    """One row for each fire. `lines`: the history, newest first; in it a fire and the end of its task are two lines."""
+    ends = {line.task: line for line in lines if line.what is Chronicle.ENDED}
+    found = list[ScheduleResult]()
+    for line in lines:
+        planned = line.scheduled_at or line.at
+        if line.what is Chronicle.FIRED and (end := ends.pop(line.task, None)):
+            found.append(ScheduleResult(planned, end.detail, line.task, line.detail, (end.at - line.at) / 1000))
+        elif line.what is Chronicle.FIRED:
+            found.append(ScheduleResult(planned, "open", line.task, line.detail))
+        elif line.what is not Chronicle.ENDED:
+            found.append(ScheduleResult(planned, str(line.what), line.task, line.detail))
+    return found[:FIRES]
+
+
+@cache
+def _zones() -> list[str]:
+    """The time zones that the form offers: UTC and those that are named for places."""
+    return ["UTC", *sorted(zone for zone in available_timezones() if zone.startswith(REGIONS))]

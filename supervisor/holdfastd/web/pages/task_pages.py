@@ -35,7 +35,7 @@ from holdfastd.operations.submit_tasks import SUBMIT_TASKS
 from holdfastd.web.access.forms import check_may, hint, visitor_of
 from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
-from holdfastd.web.rendering import PAYLOAD, page
+from holdfastd.web.rendering import PAYLOAD, page, problem_page
 from holdfastd.web.views import shown_task
 from holdfastd.web.views.shown_task import MessageExchange, StoryStep, StreamPiece, exchange
 from holdfastd.web.views.submission_form import FROM, SubmissionForm, edit_form, empty_form
@@ -58,7 +58,7 @@ async def task(
         record = await access.manager.get_task(task_id)
         why = await access.manager.why(task_id, settings=access.settings)
     except (UnknownTaskError, InvalidTaskError) as unknown:
-        return page(request, "problem.html", status_of(unknown), title="No such task", problem=str(unknown))
+        return problem_page(request, status_of(unknown), "No such task", str(unknown))
     is_whole = bool(request.query_params.get("all"))
     timeline = why["timeline"]
     now_ms = await access.store.clock_ms()
@@ -202,7 +202,7 @@ async def submit(request: Request) -> Response:
         else:
             form = await form_of(access, request.query_params.get("name", ""))
     except (UnknownTaskError, InvalidTaskError) as error:
-        return page(request, "problem.html", status_of(error), title="No such task", problem=str(error))
+        return problem_page(request, status_of(error), "No such task", str(error))
     state = await access.manager.service(form.handler.lane or access.queue, form.handler.name[:200])
     return page(request, "submit.html", form=form, service=waiting_reason(state))
 

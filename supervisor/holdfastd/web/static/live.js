@@ -20,7 +20,9 @@
 
   function say(text) {
     const place = document.getElementById("listening");
-    if (place) place.textContent = text;
+    if (!place) return;
+    place.textContent = text;
+    place.className = `state ${text === "live" ? "live" : text ? "paused" : ""}`;
   }
 
   function address() {
@@ -80,10 +82,10 @@
     if (waiting.length > MOST) waiting.splice(0, waiting.length - MOST);
   }
 
-  // As a row of the server has it: of a UUID its first eight characters.
+  // As a row of the server has it: of a UUID or digest its first eight characters, of another long id both ends.
   function briefId(id) {
-    if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id.slice(0, 8);
-    return id.length > 28 ? `${id.slice(0, 27)}…` : id;
+    if (/^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,64})$/.test(id)) return id.slice(0, 8);
+    return id.length > 20 ? `${id.slice(0, 11)}…${id.slice(-8)}` : id;
   }
 
   function link(cell, page, name) {
@@ -91,6 +93,14 @@
     if (page) made.href = page;
     made.textContent = briefId(name);
     made.title = name;
+    return made;
+  }
+
+  // A worker, or the task of a schedule, as a link to its page.
+  function named(text) {
+    const made = document.createElement("a");
+    made.href = text.startsWith("worker ") ? "/workers" : `/task?id=${encodeURIComponent(text.slice(5))}`;
+    made.textContent = text;
     return made;
   }
 
@@ -105,11 +115,13 @@
       time.dateTime = moment;
       time.textContent = `${moment.slice(0, 19).replace("T", " ")} UTC`;
       const badge = what.firstElementChild;
-      badge.textContent = event.event;
+      badge.textContent = event.label ?? event.event;
+      badge.title = event.event;
       badge.className = `state tone-${event.tone}`;
       link(whose, event.page, event.id).className = "id";
       if (event.handler) link(handler, `/handler?name=${encodeURIComponent(event.handler)}`, event.handler);
-      words.textContent = event.sentence.length > 160 ? `${event.sentence.slice(0, 159)}…` : event.sentence;
+      const sentence = event.sentence.length > 160 ? `${event.sentence.slice(0, 159)}…` : event.sentence;
+      for (const [place, part] of sentence.split(/(\bworker [0-9a-f]{8}\b|\btask [\w.-]*@[\w.-]+)/).entries()) words.append(place % 2 ? named(part) : part);
       rows.prepend(row);
     }
     waiting = [];

@@ -6,6 +6,9 @@
   const zoned = new Intl.DateTimeFormat(undefined, shortly);
   const exact = new Intl.DateTimeFormat(undefined, { ...shortly, fractionalSecondDigits: 3 }); // for what follows closely
 
+  const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const wholeDay = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
+
   const DISTANCES = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
   // As the server says it: `4 min ago`, `in 2 h`.
@@ -23,10 +26,27 @@
   function localTimes(root) {
     for (const each of root.querySelectorAll("time[datetime]:not([data-known])")) {
       const moment = new Date(each.dateTime);
-      const local = (each.closest(".history, #events") ? exact : zoned).format(moment);
+      const local = (each.closest("#events") ? timeOfDay : each.closest(".history") ? exact : zoned).format(moment);
       each.dataset.known = "";
-      each.title = each.className === "exact" ? utc(moment) : `${local} · ${utc(moment)}`;
+      each.title = each.className === "exact" ? `${exact.format(moment)} · ${utc(moment)}` : `${local} · ${utc(moment)}`;
       if (each.className === "exact") each.textContent = local;
+    }
+  }
+
+  // Events show the time of day; each day has a row above its events.
+  function days(root) {
+    for (const old of root.querySelectorAll("#events tr.day")) old.remove();
+    let last = wholeDay.format(Date.now());
+    for (const row of root.querySelectorAll("#events tr:has(time)")) {
+      const day = wholeDay.format(new Date(row.querySelector("time").dateTime));
+      if (day !== last) {
+        const divider = document.createElement("tr");
+        divider.className = "day";
+        divider.insertCell().colSpan = 5;
+        divider.cells[0].textContent = day;
+        row.before(divider);
+      }
+      last = day;
     }
   }
 
@@ -92,6 +112,7 @@
   function enliven(root) {
     nameCells(root);
     localTimes(root);
+    days(root);
     tick();
     charts(root);
   }

@@ -12,6 +12,7 @@ from holdfast.why import history
 from holdfast.why.times import moment
 
 _INCARNATION = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24}\b")
+_NAMED = re.compile(r"(\bworker [0-9a-f]{8}\b|\btask [\w.-]*@[\w.-]+)", re.ASCII)
 _KNOWN = history.TaskHistory()
 
 # Colours by meaning, as in docs/dashboard-design.md. Other events are grey.
@@ -54,6 +55,11 @@ def tone(event: str, detail: str) -> str:
     return _TONE_OF.get(event, "rest")
 
 
+def label(event: str, detail: str) -> str:
+    """The word on the badge of an event: the state for the end of a turn, else the kind of the event."""
+    return detail.partition(" ")[0] if event == "settled" and detail else event
+
+
 def page_of(event: str, subject: str) -> str:
     """The page of the event's subject; empty if it has none, such as a removed task."""
     place = next((page for start, page in _PAGES.items() if event.startswith(start)), "/task?id={}")
@@ -61,12 +67,26 @@ def page_of(event: str, subject: str) -> str:
     return "" if gone else place.format(quote(subject, safe=""))
 
 
-def sentence(event: str, detail: str) -> str:
-    """An event as a sentence, in the words of `supervisor why`. `detail`: without secrets."""
+def parts(text: str) -> list[tuple[str, str]]:
+    """A sentence in parts, each with the page that it leads to: a worker, or the task of a schedule."""
+    pieces = enumerate(_NAMED.split(text))
+    return [(each, _page_named(each) if place % 2 else "") for place, each in pieces if each]
+
+
+def _page_named(text: str) -> str:
+    kind, _, name = text.partition(" ")
+    return "/workers" if kind == "worker" else f"/task?id={quote(name, safe='')}"
+
+
+def sentence(event: str, detail: str, at_ms: int = 0) -> str:
+    """An event as a sentence that stands beside its badge, in the words of `supervisor why`. A word that the badge has
+    already is left out. `detail`: without secrets. `at_ms`: the moment of the event."""
     if event in LAYOUTS:
-        return _INCARNATION.sub(r"\1", history.words(read_step(f"0 {event} {detail}"), _KNOWN))
-    words = _WORDS.get(event)
-    return words(detail) if words else detail
+        found = _INCARNATION.sub(r"\1", history.words(read_step(f"{at_ms} {event} {detail}"), _KNOWN))
+    else:
+        found = _WORDS[event](detail) if event in _WORDS else detail
+    badge = label(event, detail)
+    return found.removeprefix(f"{badge}: ").removeprefix(f"{badge} ").removesuffix(f" {badge}")
 
 
 def _fired(what: str) -> Callable[[str], str]:

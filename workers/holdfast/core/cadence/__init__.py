@@ -6,8 +6,9 @@ clock. All searches are bounded, and `read` refuses a cadence that never comes d
 """
 
 from holdfast.core.cadence.cron import Cron, cron
+from holdfast.core.cadence.in_words import words
 from holdfast.core.cadence.moments import At, Continue, Every, Stop, every
-from holdfast.core.cadence.parse import Cadence, following, read, restored, stored, words
+from holdfast.core.cadence.parse import Cadence, following, read, restored, stored
 from holdfast.core.cadence.rule import RecurrenceRule, rule
 
 __all__ = [

@@ -12,6 +12,7 @@ from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import (
     Definition,
     Due,
+    EndedRun,
     Fire,
     FireAnswer,
     FireOrder,
@@ -27,6 +28,7 @@ from holdfast.core.schedule_records import (
     read_policy,
 )
 from holdfast.core.schedules import Bounds
+from holdfast.core.task_states import State
 from holdfast.core.trail import Chronicle
 from holdfast.errors import UnreadableScheduleError
 from holdfast.store.redis.connection import DAMAGED, RedisPart, Value
@@ -265,7 +267,15 @@ def _record(schedule_id: str, flat: Any) -> ScheduleRecord:
         streak=number("streak") or 0,
         created=number("created") or 0,
         updated=number("updated") or 0,
+        last=_ended_run(fields.get("outcome", "")),
     )
+
+
+def _ended_run(text: str) -> EndedRun | None:
+    """None if no run has ended, or if somebody else has written the field."""
+    at, _, rest = text.partition(" ")
+    state, _, task = rest.partition(" ")
+    return EndedRun(task, State(state), int(at)) if at.isdecimal() and len(at) <= 15 and state in set(State) else None
 
 
 def _order(order: FireOrder, lane_name: Any) -> list[Any]:

@@ -20,6 +20,8 @@ from holdfast.core.webhook_notice import (
 from holdfast.store.redis.connection import RedisPart
 from holdfast.store.redis.decode import pairs
 
+WHY_KEPT = 200  # characters of the reason why a try has failed
+
 
 class RedisWebhooks(RedisPart):
     """The calls about webhooks: URLs that get a request when a task ends."""
@@ -51,10 +53,11 @@ class RedisWebhooks(RedisPart):
         """
         return await self._number("webhook_done", name, why, "" if at_ms is None else at_ms) == 1
 
-    async def notice_later(self, name: str, delay_ms: int, *, untried: bool = False) -> None:
-        """Put back a notice that the steward has taken, to be posted after a delay. `untried`: the steward has not
-        posted it, so this does not count as a try."""
-        await self._run("webhook_later", name, delay_ms, int(untried))
+    async def notice_later(self, name: str, delay_ms: int, why: str = "", *, untried: bool = False) -> None:
+        """Put back a notice that the steward has taken, to be posted after a delay. `why`: the reason why this try has
+        failed; the list of notices shows its first characters. `untried`: the steward has not posted the notice, so
+        this does not count as a try."""
+        await self._run("webhook_later", name, delay_ms, int(untried), why[:WHY_KEPT])
 
     async def outbox(self, offset: int, limit: int) -> Outbox:
         """A page of notices that wait to be posted, in the order of posting; the first `offset` notices are skipped."""
@@ -99,6 +102,6 @@ def _notice(name: str, flat: list[bytes]) -> Notice | SpoiltNotice:
     try:
         fields = {key: value.decode() for key, value in pairs(flat)}
         turn, at, tries = (int(fields[key]) for key in ("turn", "at", "tries"))
-        return Notice(name, fields["task"], turn, fields["state"], fields["url"], at, tries)
+        return Notice(name, fields["task"], turn, fields["state"], fields["url"], at, tries, fields.get("why", ""))
     except (KeyError, ValueError) as error:
         return SpoiltNotice(name, f"its record is unreadable: {type(error).__name__} {error}")

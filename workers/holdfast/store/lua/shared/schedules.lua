@@ -174,7 +174,7 @@ local function scheduling()
     if not r[1] then return end
     local failed = state == 'failed' or state == 'rejected'
     chronicle(id, 'ended', '', task, state)
-    call('HSET', schedule_of(id), 'streak', failed and r[7] + 1 or 0)
+    call('HSET', schedule_of(id), 'streak', failed and r[7] + 1 or 0, 'outcome', NOW .. ' ' .. state .. ' ' .. task)
     if r[3] ~= task then return end              -- the schedule has fired again meanwhile
     local same = r[1] == generation              -- false: the schedule was set again meanwhile, so the end of this task decides nothing
     if same and reason == 'unset-schedule' then return forget_schedule(id) end

@@ -110,7 +110,7 @@ local function outbox()
   local function try_later_one(name, at)
     local latest = at ~= '' and redis.pcall('HGET', hash_of(name), 'at')
     if type(latest) ~= 'string' or latest == at then return false end
-    call('HSET', hash_of(name), 'tries', 0)
+    call('HSET', hash_of(name), 'tries', 0, 'why', '')
     plan(name, receiver_of_name(name), NOW)
     wake_up()
     return true
