@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test quick test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-merged bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures top-pictures dashboard-pictures chaos clean
+.PHONY: run test quick mutants test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-merged bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures top-pictures dashboard-pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
@@ -36,6 +36,9 @@ coverage: .venv/developing ## everything, with coverage through forks
 	$(BIN)/coverage run -m pytest $(TESTS)
 	@$(BIN)/coverage combine -q 2>/dev/null || true # killed processes leave torn files, or none is left to combine
 	@$(BIN)/coverage report --format=total | sed 's/^/coverage: /; s/$$/ %/'
+
+mutants: .venv/developing ## small faults that a seed draws: what share the tests notice; SAMPLE=300 SEED=7, AREAS='web,agent', ARGS=--recorded
+	@$(BIN)/python -m tests.mutation --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1) $(if $(AREAS),--areas '$(AREAS)') $(ARGS)
 
 lint: .venv/developing ## format, style, types, layers
 	$(BIN)/ruff format --check .

@@ -16,6 +16,7 @@ ACROSS = {
     "faults": "each fault by name against a whole pool",
     "log": "the lines that all processes write, beside config/log.schema.json",
     "lua": "workers/holdfast/store/lua, where no Python is",
+    "mutation": "small faults of all packages that a seed draws, and which tests notice them",
     "older": "modules that stand in for libraries which older environments lack",
     "projects": "pools of several projects and users on one host",
     "rules": "each rule is taken out of the code, and a test must see it",

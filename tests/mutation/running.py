@@ -1,0 +1,130 @@
+"""Runs the tests of a mutant in a copy of the tree, cheapest first, until one notices it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from tests.mutation.mutant import Mutant
+from tests.mutation.record import Test
+from tests.mutation.tree_copy import TreeCopy
+
+IMPORT_LIMIT = 60.0  # seconds
+FIRST_BATCH = 15.0  # seconds of tests in the first run of pytest; each later one has twice as many
+FILE_COST = 1.0  # seconds: what a file costs besides its tests
+SLOWER = 6.0  # times as long as when it was recorded: a test that takes longer hangs
+START = 60.0  # seconds until the first test runs, or between two
+POLL = 0.2
+AFFORDABLE = 300.0  # seconds of recorded tests for one mutant: who survives the cheapest of them survives
+
+
+class Trials:
+    """The trials of one copy, one after another. `start`: seconds that a run may take before its first test begins."""
+
+    def __init__(self, copy: TreeCopy, start: float = START) -> None:
+        self._copy = copy
+        self._start = start
+        self._tests = copy.folder / "mutation-tests"
+        self._progress = copy.folder / "mutation-progress"
+        self._log = copy.folder / "mutation.log"
+
+    def imports(self, mutant: Mutant) -> bool:
+        """Whether the changed module can be imported, or the changed script be built."""
+        if mutant.file.endswith(".lua"):
+            name = Path(mutant.file).stem
+            code = f"from tests.mutation.lua_operators import build_all; build_all({name!r})"
+        else:
+            _, _, module = mutant.file.removesuffix(".py").removesuffix("/__init__").partition("/")
+            code = f"import {module.replace('/', '.')}"
+        return self._run([str(self._copy.python), "-c", code], {}, IMPORT_LIMIT) == 0
+
+    def noticed_by(self, mutant: Mutant, tests: Sequence[Test]) -> str:
+        """The test that failed twice in a row or hung with the mutant; empty if none did."""
+        for batch in batches(tests):
+            failed = self._first_failed(batch)
+            while failed is not None:
+                if failed.endswith(" (hangs)") or self._first_failed([test for test in batch if test.id == failed]):
+                    return failed
+                after = [test.id for test in batch].index(failed) + 1  # by luck: go on behind it
+                batch = batch[after:]
+                failed = self._first_failed(batch) if batch else None
+        return ""
+
+    def _first_failed(self, tests: Sequence[Test]) -> str | None:
+        seconds = {test.id: test.seconds for test in tests}
+        self._tests.write_text("".join(f"{id_}\n" for id_ in seconds))
+        self._progress.write_text("")
+        plugins = ("-p", "no:cacheprovider", "-p", "tests.mutation.chosen_plugin")
+        files = dict.fromkeys(test.file for test in tests)
+        command = [str(self._copy.python), "-m", "pytest", "-q", "-x", *plugins, *files]
+        environment = {"MUTATION_TESTS": str(self._tests), "MUTATION_PROGRESS": str(self._progress)}
+        code = self._run(command, environment, 0.0, seconds)
+        told = self._progress.read_text().splitlines()
+        failed = [line.removeprefix("FAILED ") for line in told if line.startswith("FAILED ")]
+        if failed:
+            return failed[0]
+        if code is None:
+            return f"{told[-1]} (hangs)" if told else f"{tests[0].id} (hangs)"
+        if code:  # of pytest itself: a module of tests that cannot be imported any more, or a process that died
+            return f"{told[-1] if told else tests[0].file} (pytest ended with {code})"
+        return None
+
+    def _run(
+        self, command: Sequence[str], environment: Mapping[str, str], limit: float, seconds: Mapping[str, float] = {}
+    ) -> int | None:
+        """The exit status; None if it took too long: longer than `limit`, or one of the tests did."""
+        alone = [str(self._copy.python), "-m", "tests.mutation.alone", *command]
+        with self._log.open("wb") as log:
+            process = subprocess.Popen(
+                alone, cwd=self._copy.folder, env={**self._copy.environment(), **environment}, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log,
+            )  # fmt: skip
+            told, deadline = "", time.monotonic() + (limit or self._start)
+            while True:
+                try:
+                    return process.wait(POLL)
+                except subprocess.TimeoutExpired:
+                    if seconds and (now := self._running()) != told:
+                        told, deadline = now, time.monotonic() + self._start + SLOWER * seconds.get(now, 0.0)
+                    if time.monotonic() > deadline:
+                        process.terminate()
+                        process.wait()
+                        return None
+
+    def _running(self) -> str:
+        told = self._progress.read_text().splitlines()
+        return told[-1] if told else ""
+
+
+def affordable(tests: Sequence[Test]) -> list[Test]:
+    """The tests in the order in which they run: the cheapest file first, as fixtures are made once a file, and its
+    cheapest test."""
+    by_file = [list(group) for _, group in groupby(sorted(tests, key=lambda test: test.file), lambda test: test.file)]
+    by_file.sort(key=_cost)
+    found, spent = list[Test](), 0.0
+    for each in by_file:
+        for test in sorted(each, key=lambda test: test.seconds):
+            if found and spent + test.seconds > AFFORDABLE:
+                return found
+            found.append(test)
+            spent += test.seconds
+    return found
+
+
+def batches(tests: Sequence[Test]) -> Iterator[list[Test]]:
+    """The tests in runs of pytest, each with all of a file."""
+    batch, room = list[Test](), FIRST_BATCH
+    for _, group in groupby(tests, lambda test: test.file):
+        batch += group
+        if sum(test.seconds for test in batch) > room:
+            yield batch
+            batch, room = [], 2 * room
+    if batch:
+        yield batch
+
+
+def _cost(tests: Sequence[Test]) -> float:
+    return FILE_COST + sum(test.seconds for test in tests)
