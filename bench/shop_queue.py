@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 import httpx
+import msgspec
 
 from bench.apps import shop
 from bench.producing import QUEUE
@@ -20,7 +21,7 @@ from holdfast.core.rollup import MINUTE, Figures, Histogram, Rollup, Series, buc
 
 MAIL, REPORTS, IMPORTS = "mail", "reports", "imports"
 LANES = ("mail=4", f"{QUEUE}=2", "reports=2", "imports=1", "partners=1")
-HOUR = 62  # minutes before now that have figures
+HOURS = 122  # minutes before now that have figures
 KINDS = (  # handler, lane, runs a minute, seconds of a run
     *(("mail.send", MAIL, 240, 0.05), ("invoice.make", QUEUE, 60, 0.16), ("image.resize", QUEUE, 40, 0.11)),
     *(("report.page", REPORTS, 12, 0.9), ("import.read", IMPORTS, 20, 4.0)),
@@ -30,17 +31,26 @@ REFUSED_HOST = "https://hooks.example.invalid/orders"
 
 
 async def write_figures(store: Any) -> None:
-    """Of each minute of the last hour."""
+    """Of each minute of the last two hours; and how many tasks waited in each lane in the last hour."""
     connection = store.connection
     this = int(time.time() * 1000) // MINUTE
-    for minute in range(this - HOUR, this):
+    for minute in range(this - HOURS, this):
         fields = [part for field in fields_of(_rollup(minute)).items() for part in field]
         await connection.command("HSET", f"{{{QUEUE}}}:rollup:{minute}", *fields)
+    await connection.command("DEL", f"{{{QUEUE}}}:depths")  # the steward has noted the present minute
+    for minute in range(this - HOURS // 2, this):
+        waiting = {lane: round(depth * _wave(minute) ** 3) for lane, depth in ((MAIL, 40), (QUEUE, 12), (IMPORTS, 5))}
+        note = msgspec.msgpack.encode(waiting)
+        await connection.command("XADD", f"{{{QUEUE}}}:depths", f"{minute * MINUTE + 1}-0", "depths", note)
+
+
+def _wave(minute: int) -> float:
+    return 1 + 0.35 * math.sin(minute / 9) + 0.15 * math.sin(minute * 1.7)
 
 
 def _rollup(minute: int) -> Rollup:
     found: Rollup = {}
-    wave = 1 + 0.35 * math.sin(minute / 9) + 0.15 * math.sin(minute * 1.7)
+    wave = _wave(minute)
     for name, lane, runs, seconds in KINDS:
         figures = Figures()
         done = max(1, round(runs * wave))

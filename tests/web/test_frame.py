@@ -13,6 +13,9 @@ import holdfastd.web
 from holdfast import TaskSpec
 from holdfast_config import RedisSettings
 from holdfastd.doctor.finding import Finding, Level
+from holdfastd.web.pages.report_pages import PERIODS
+from holdfastd.web.queue.redaction import Redaction
+from holdfastd.web.rendering import environment
 from holdfastd.web.views.menu_and_strip import ENTRIES, Frame, Wrong, in_order
 from tests.lua.operations import introduction
 from tests.web.site import site
@@ -161,9 +164,32 @@ async def test_the_page_of_checks_has_each_finding_at_its_place(redis_settings: 
 async def test_the_overview_has_five_numbers_each_with_its_course_and_its_change(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         shown = await here.page("/")
+        assert 'class="trend"' not in shown, "nothing ran in the hour before"
     tiles = re.findall(r'<li><a href="([^"]+)"><span class="label">', shown)
     assert tiles == ["/tasks?state=submitted", "/tasks?state=working", "/handlers?", "/tasks?state=failed", "/lanes"]
-    assert shown.count('class="trend"') == shown.count('class="spark"') == 5
+    assert shown.count('class="spark"') == 4, "no wait is known"
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        ((3.0, 2.0), "▲ 50 % vs hour before"),
+        ((1.0, 2.0), "▼ 50 % vs hour before"),
+        ((2.0, 2.0), "as in the hour before"),
+        ((20.0, 2.0), "▲ over 10 times the hour before"),
+        ((2.0, 0.0), ""),
+        ((2.0, None), ""),
+    ],
+)
+def test_a_change_of_a_number_says_against_what(pair: tuple[float, float | None], words: str) -> None:
+    trend = environment(Redaction(())).get_template("macros.html").module.trend(pair, PERIODS[0])
+    assert re.sub("<.*?>", "", str(trend)) == words
+
+
+def test_the_overview_counts_what_it_lists() -> None:
+    wrong = Wrong.of(finding("clocks")), Wrong.of(replace(finding("workers of lane a"), level=Level.PROBLEM))
+    assert Frame(wrong).summary == "1 problem, 1 warning"
+    assert Frame().summary == ""
 
 
 async def test_each_page_has_at_most_one_primary_button(redis_settings: RedisSettings) -> None:

@@ -7,6 +7,7 @@ from html import unescape
 
 import pytest
 
+from holdfast.core.rollup import MINUTE, Figures, Series, fields_of
 from holdfast_config import RedisSettings
 from tests.web.handlers import publish, working
 from tests.web.site import HTML, site
@@ -31,7 +32,8 @@ async def test_each_kind_of_error_is_a_group_with_its_own_retry(redis_settings: 
             assert groups.count("ValueError</span>") == 1, raw
             assert '<span class="id">web.handlers:broken</span>' in groups
             assert len(re.findall(r">(b\d)</a>", groups)) == 1, "one example"
-            assert groups.count('class="spark"') == (2 if address == "/handlers" else 1)
+            assert groups.count('class="spark bars"') == (2 if address == "/handlers" else 1)
+            assert groups.count("<rect") == 12 * groups.count('class="spark bars"')
         kind = (await here.manager.get_task("b1")).error_kind
         assert (
             f'href="/tasks?error={kind}&amp;state=failed,rejected">5</a>' in (await here.browser.get("/handlers")).text
@@ -65,7 +67,7 @@ async def test_dead_letters_are_filtered_by_kind_and_chosen(redis_settings: Redi
         assert 'value="b1"' not in await here.page("/dead")
 
 
-async def test_one_handler_has_charts_its_tasks_and_its_form(redis_settings: RedisSettings) -> None:
+async def test_one_handler_has_numbers_charts_its_tasks_and_leads_to_its_form(redis_settings: RedisSettings) -> None:
     await publish(redis_settings)
     async with site(redis_settings) as here:
         assert "invoice" in await here.page("/handlers"), "also one that has not run"
@@ -75,9 +77,31 @@ async def test_one_handler_has_charts_its_tasks_and_its_form(redis_settings: Red
             shown = await here.page(f"/handler?name=invoice&since={period}")
             assert "t-of-invoice" in shown
             assert "t-of-open" not in shown
-            assert 'name="arg.region"' in shown
-            assert shown.count('class="chart"') == 2
-        assert "no worker runs" in shown
+            assert '<a class="button primary" href="/submit?name=invoice">' in shown
+            charts = [f"{what}</h2>" in shown for what in ("Failed, in %", "Wait, in seconds", "Run, in seconds")]
+            assert all(charts), "without runs"
+            assert (shown.count('class="chart"'), shown.count('class="label"')) == (1, 5)
+        shown = await here.page("/submit?name=invoice")
+        assert ("no worker runs" in shown, 'name="arg.region"' in shown) == (True, True)
+
+
+async def test_handlers_stand_in_the_order_that_was_asked_for(redis_settings: RedisSettings) -> None:
+    figures = {Series("mail", "often"): Figures(), Series("mail", "broken"): Figures()}
+    figures[Series("mail", "often")].outcomes.update({"completed": 9})
+    figures[Series("mail", "broken")].outcomes.update({"failed": 2})
+    async with site(redis_settings) as here:
+        minute = await here.store.clock_ms() // MINUTE - 1
+        fields = [part for field in fields_of(figures).items() for part in field]
+        await here.store.connection.command("HSET", f"{{{redis_settings.queue}}}:rollup:{minute}", *fields)
+        pages = {order: await here.page(f"/handlers?sort={order}") for order in ("", "failed", "nonsense")}
+    row = re.compile(r'<tr><th scope="row"><a href="/handler\?name=(\w+)"')
+    assert {order: row.findall(one) for order, one in pages.items()} == {
+        "": ["often", "broken"],
+        "failed": ["broken", "often"],
+        "nonsense": ["often", "broken"],
+    }
+    assert 'aria-sort="descending"><a href="?sort=failed">Failed ▾</a>' in pages["failed"]
+    assert "100.0 %" in pages["failed"]
 
 
 @pytest.mark.parametrize("name", ["", "none", "x" * 200, SCRIPT, "ü"])

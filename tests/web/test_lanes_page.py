@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from urllib.parse import unquote
+
+import msgspec
 import pytest
 
 from holdfast.core.lanes import LaneBound, LaneLimit
@@ -107,12 +111,38 @@ async def test_a_lane_shows_how_many_tasks_have_waited_who_serves_it_and_its_tas
         served = ServedWork((ServedLane("mail"),), frozenset({"mail.send"}))
         await here.store.register(Introduction("w-1", "far", "boot", 4711, 5, served))
         shown = await here.page("/lane?name=mail")
+        assert "Not enough data yet" in shown, "one number makes no line"
+        now_ms, key = await here.store.clock_ms(), f"{{{redis_settings.queue}}}:depths"
+        await here.store.connection.command("DEL", key)
+        for ago in (2, 1, 0):
+            note = msgspec.msgpack.encode({"mail": 5 + ago})
+            await here.store.connection.command("XADD", key, f"{now_ms - ago * 60_000}-0", "depths", note)
+        shown = await here.page("/lane?name=mail")
         assert '"names": ["waiting"]' in shown
-        assert "[3.0]" in shown
-        assert "worker 5 on far (pid 4711)" in shown
+        assert "[7.0, 6.0, 5.0]" in shown
+        found = re.search(r'"window": \[(\d+), (\d+)\]', shown)
+        assert found, shown
+        assert int(found[2]) - int(found[1]) == 3600, "the whole hour, also where nothing was noted"
+        assert '<a href="/workers#worker-5-on-far-(pid-4711)">worker 5 on far (pid 4711)</a>' in unquote(shown)
+        assert 'id="worker-5-on-far-(pid-4711)"' in await here.page("/workers")
         assert 'href="/task?id=t2"' in shown
         assert 'href="/tasks?lane=mail"' in shown
         assert 'class="spark"' in await here.page("/lanes")
+
+
+async def test_lanes_that_stand_still_come_first_and_are_counted_in_the_menu(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        served = ServedWork((ServedLane("a-well"), ServedLane("b-paused")))
+        await here.store.register(Introduction("w-1", "far", "boot", 4711, 5, served))
+        await here.manager.run_task("x", lane="d-nobody")
+        await here.manager.run_task("x", lane="a-well")
+        await here.manager.pause_queue("b-paused", "the provider is down")
+        shown = await here.page("/lanes")
+        lanes = re.findall(r'<th scope="row"><a href="/lane\?name=([a-d]-[a-z-]+)">', shown)
+        assert lanes == ["d-nobody", "b-paused", "a-well"]
+        badges = re.findall(r'<span class="state (\w+)">(?:no worker|paused|open)', shown)
+        assert badges == ["failed", "paused", "active"]
+        assert 'class="waits bad" id="waits-lanes">2</span>' in shown
 
 
 async def test_a_lane_is_paused_with_the_button_of_its_page(redis_settings: RedisSettings) -> None:

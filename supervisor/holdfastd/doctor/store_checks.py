@@ -91,7 +91,7 @@ def _judge_waiting(queue: QueueInfo) -> Iterator[Finding]:
         lane for lane in queue.states if _could_run(lane) and queue.now_ms - (lane.oldest_ms or 0) > LONG_WAIT * 1000
     ]
     if not counts.workers:
-        yield _WAITING.warning(f"{text}, but no worker runs", "supervisor start")
+        yield _WAITING.problem(f"{text}, but no worker runs", "supervisor start")
     elif late:
         lane = min(late, key=lambda each: each.oldest_ms or 0)
         oldest = (queue.now_ms - (lane.oldest_ms or 0)) / 1000
@@ -137,13 +137,13 @@ def _judge_service(lane: LaneState) -> Iterator[Finding]:
     check = Check("queue", f"workers of lane {lane.name}")
     if lane.waiting and not lane.workers:
         text = f"no live worker serves the lane, and {counted(lane.waiting, 'task waits', 'tasks wait')} in it"
-        yield check.warning(text, f"supervisor start --lanes {lane.name}, or add it to --lanes of a running supervisor")
+        yield check.problem(text, f"supervisor start --lanes {lane.name}, or add it to --lanes of a running supervisor")
         return
     for name, count in lane.missing.items():
         wanted = f"handler {name}" if name else "a default handler"
         tasks = counted(count, "task waits", "tasks wait")
         text = f"none of its {counted(lane.workers, 'live worker')} has {wanted}; {tasks} for it"
-        yield Check("queue", f"{wanted} in lane {lane.name}").warning(
+        yield Check("queue", f"{wanted} in lane {lane.name}").problem(
             text, "start workers that have this handler: the tasks fail after --unknown-handler-timeout"
         )
     if lane.workers:

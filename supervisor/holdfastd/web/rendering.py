@@ -20,7 +20,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from holdfast.core.bulk_changes import filter_words
-from holdfast.core.words import fine_duration
 from holdfast.version import installed
 from holdfast.why.times import span
 from holdfast_config.error_text import escape
@@ -147,12 +146,14 @@ def _moment(text: str) -> str:
 
 def ago(ms: float) -> str:
     """A length of time in milliseconds, as a distance before now: `5 min ago`."""
-    return f"{seconds(ms / 1000)} ago" if ms >= 1000 else "now"
+    return _distance(-ms / 1000)
 
 
 def seconds(value: float | None) -> str:
-    """A length of time in seconds, in words."""
-    return NONE if value is None else fine_duration(value)
+    """A length of time in seconds, in words: `<1ms`, `250ms`, `1.3s`, `12s`, `4m 5s`."""
+    if value is None:
+        return NONE
+    return span(round(value * 1000)) if not 0 < value < 0.0005 else "<1ms"
 
 
 def count(value: float | None) -> str:

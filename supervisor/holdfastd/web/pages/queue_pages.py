@@ -13,7 +13,7 @@ from starlette.responses import Response
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.batches import TaskEnd
 from holdfast.core.lanes import LaneState
-from holdfast.core.rollup import HOUR
+from holdfast.core.rollup import HOUR, MINUTE
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
 from holdfast.errors import HoldfastError
@@ -28,7 +28,7 @@ from holdfastd.operations.lanes import shown_lane
 from holdfastd.operations.reading import read_texts
 from holdfastd.operations.tasks import OPEN
 from holdfastd.operations.unreadable import missing
-from holdfastd.web.pages.report_pages import Chart, polyline, recent_errors
+from holdfastd.web.pages.report_pages import LEAST_POINTS, Chart, polyline, recent_errors
 from holdfastd.web.queue.found_tasks import TaskSearch, filter_texts, found_tasks
 from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page
@@ -48,9 +48,9 @@ async def lanes(
         request,
         "lanes.html",
         status_of(error),
-        lanes=found.lanes,
+        lanes=sorted(found.lanes, key=_harm),
         now_ms=found.now_ms,
-        depths=_courses(await access.store.depths(found.now_ms - HOUR)),
+        depths=_courses(await access.store.depths(found.now_ms - HOUR), found.now_ms),
         handlers={
             name: rate_words(order) or "none" for name, order in found.handlers.items() if order.asked or order.told
         },
@@ -78,7 +78,7 @@ async def lane(
     tasks = (await access.store.tasks(Wanted(states=tuple(State), lane=wanted, newest_first=True), LATEST)).tasks
     names = dict.fromkeys(["", *(task.name for task in tasks)])
     served = await access.store.service([(wanted, each) for each in names])
-    since = found.now_ms - HOURS * HOUR
+    since, report = found.now_ms - HOURS * HOUR, await request.app.state.reports.of(HOUR)
     return page(
         request,
         "lane.html",
@@ -89,24 +89,45 @@ async def lane(
         servers=list(dict.fromkeys(server for each in served for server in each.servers)),
         tasks=await read_rows(access.store, tasks, access.redaction.value),
         columns=chosen_columns([OF_LANE]),
-        depth=_depth(await access.store.depths(since), wanted),
+        depth=_depth(await access.store.depths(since), wanted, found.now_ms),
+        figures=next((each for each in (report.lanes if report else ()) if each.now.name == wanted), None),
         unknown=str(unknown or ""),
         typed=_limits(shown) if typed is None else typed,
         problem=str(error or ""),
     )
 
 
-def _courses(notes: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, str]:
-    """For each lane that had waiting tasks: the small chart (sparkline) of their number over time, as the points of an
-    SVG polyline."""
-    lanes = {lane for _, waiting in notes for lane in waiting}
-    return {lane: polyline([float(waiting.get(lane, 0)) for _, waiting in notes]) for lane in lanes}
+def _harm(lane: LaneState) -> int:
+    """The place of a lane in the list: first lanes whose tasks find no worker or no handler, then paused lanes, then
+    lanes at a limit."""
+    stops = lane.missing or (lane.waiting and not lane.workers)
+    return next((place for place, is_so in enumerate((stops, lane.is_paused, lane.closed)) if is_so), 3)
 
 
-def _depth(notes: Sequence[tuple[int, Mapping[str, int]]], lane: str) -> Chart | None:
-    """The chart of the number of tasks that waited in a lane. None if the store has noted no such numbers."""
+Notes = Sequence[tuple[int, Mapping[str, int]]]  # for each note: its time in ms, and the waiting tasks by lane
+
+
+def _courses(notes: Notes, now_ms: int) -> dict[str, str]:
+    """For each lane that had waiting tasks: the small chart (sparkline) of their number in the last hour, as the points
+    of an SVG polyline. Empty with too few notes."""
+    lanes = {lane for _, waiting in notes for lane in waiting} if len(notes) >= LEAST_POINTS else set[str]()
+    courses = {lane: list[float | None]([None] * (HOUR // MINUTE + 1)) for lane in lanes}
+    for ms, waiting in notes:
+        for lane, course in courses.items():
+            course[(ms - now_ms) // MINUTE - 1] = float(waiting.get(lane, 0))
+    return {lane: polyline(course) for lane, course in courses.items()}
+
+
+def _depth(notes: Notes, lane: str, now_ms: int) -> Chart | None:
+    """The chart of the number of tasks that waited in a lane. It shows the last hour, or the last HOURS if numbers of
+    two hours are known. None if the store has noted too few numbers."""
+    if len(notes) < LEAST_POINTS:
+        return None
     at, depths = [ms // 1000 for ms, _ in notes], [float(waiting.get(lane, 0)) for _, waiting in notes]
-    return Chart("Waiting tasks", "", at, {"waiting": [*depths]}) if notes else None
+    hours = 1 if notes[0][0] > now_ms - 2 * HOUR else HOURS
+    title = f"Waiting tasks in the last {hours} hours" if hours > 1 else "Waiting tasks in the last hour"
+    window = (now_ms - hours * HOUR) // 1000, now_ms // 1000
+    return Chart(title, "", at, {"waiting": [*depths]}, window=window)
 
 
 def _limits(lane: LaneState) -> dict[str, str]:

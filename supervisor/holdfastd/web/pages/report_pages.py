@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -11,39 +11,45 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.client.arguments import check_name
+from holdfast.client.task_filter import TaskFilter
 from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Wanted
 from holdfast.errors import InvalidTaskError
 from holdfast.store.periods import Period, Step
-from holdfast.why.outlook import waiting_reason
+from holdfastd.doctor.finding import Level
 from holdfastd.documents.period_report import Compared, Report
 from holdfastd.documents.task_list import chosen_columns, read_rows
 from holdfastd.operations.errors import status_of
 from holdfastd.operations.lanes import check_handler_exists
-from holdfastd.web.pages.task_pages import form_of
+from holdfastd.web.queue.cached_reports import SHOWN
+from holdfastd.web.queue.found_tasks import found_tasks
 from holdfastd.web.queue.queue_access import list_place, queue_of
 from holdfastd.web.rendering import page, problem_page
-from holdfastd.web.views.menu_and_strip import anchor_of
+from holdfastd.web.views.menu_and_strip import Wrong, anchor_of
 
 # Charts of the figures of a period.
 
 STEPS = 60  # maximum number of steps of a chart
+LEAST_POINTS = 3  # fewer points make no chart
 WIDTH, HEIGHT = 600, 80  # size of the picture
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A chart of figures over time. `at`: Unix seconds of the steps. `lines`: by name, a value for each step; None if
-    there is no value. `tasks`: the URL of the list of counted tasks; the script adds a time to it."""
+    there is no value. `tasks`: the URL of the list of counted tasks; the script adds a time to it. `window`: first and
+    last second of the chart, also where it has no steps; by default those of the steps. `colours`: of the
+    lines, by their numbers in the stylesheet."""
 
     title: str
     unit: str
     at: list[int]
     lines: dict[str, list[float | None]]
     tasks: str = ""
+    window: tuple[int, int] | None = None
+    colours: tuple[int, ...] = (1, 4)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -52,9 +58,16 @@ class Chart:
             "title": self.title,
             "unit": self.unit,
             "tasks": self.tasks,
+            "window": self.window,
+            "colours": self.colours,
             "names": list(self.lines),
             "data": [self.at, *self.lines.values()],
         }
+
+    @property
+    def is_thin(self) -> bool:
+        """True if no line has enough points."""
+        return all(sum(value is not None for value in line) < LEAST_POINTS for line in self.lines.values())
 
     @property
     def points(self) -> list[str]:
@@ -74,19 +87,28 @@ def course_of(period: Period) -> Course:
 
 
 def course_charts(course: Course, tasks: str = "/tasks?") -> list[Chart]:
-    """Two charts of a period: runs and failures per second, and the waiting and running times of tasks."""
+    """Four charts of a period: runs a second, the share of runs that failed, and how long tasks waited and ran. Each
+    has its own scale, so that a small line is seen as well."""
     at, steps = [moment for moment, _ in course], [step for _, step in course]
-    rates: dict[str, list[float | None]] = {
-        "runs": [step.rate for step in steps],
-        "failures": [step.failures / step.seconds for step in steps],
-    }
-    times = {
-        "wait p50": [step.wait.p50 if step.wait else None for step in steps],
-        "wait p95": [step.wait.p95 if step.wait else None for step in steps],
-        "run p50": [step.run.p50 if step.run else None for step in steps],
-        "run p95": [step.run.p95 if step.run else None for step in steps],
-    }
-    return [Chart("Runs a second", "/s", at, rates, tasks), Chart("Times in seconds", "s", at, times, tasks)]
+
+    def times(of: Callable[[Statistic], Percentiles | None]) -> dict[str, list[float | None]]:
+        found = [of(step) for step in steps]
+        return {
+            "p50": [each.p50 if each else None for each in found],
+            "p95": [each.p95 if each else None for each in found],
+        }
+
+    return [
+        Chart("Runs a second", "/s", at, {"runs": [step.rate for step in steps]}, tasks),
+        Chart("Failed, in %", "%", at, {"failed": [failed_share(step) for step in steps]}, tasks, colours=(2,)),
+        Chart("Wait, in seconds", "s", at, times(lambda step: step.wait), tasks),
+        Chart("Run, in seconds", "s", at, times(lambda step: step.run), tasks),
+    ]
+
+
+def failed_share(step: Statistic) -> float | None:
+    """The failures in per cent of the runs; None without runs."""
+    return min(100.0, 100 * step.failures / step.runs) if step.runs else None
 
 
 def _whole_steps(course: Sequence[Step]) -> Sequence[Step]:
@@ -104,20 +126,12 @@ def at_once(times: Percentiles | None, seconds: float) -> float:
 
 
 def sparks(course: Course) -> dict[str, str]:
-    """The points of the small charts (sparklines) in the overview, for SVG polylines."""
-    steps = [step for _, step in course]
-    lines: dict[str, list[float | None]] = {
-        "waiting": [at_once(step.wait, step.seconds) for step in steps],
-        "running": [at_once(step.run, step.seconds) for step in steps],
-        "runs": [step.rate for step in steps],
-        "failures": [step.failures / step.seconds for step in steps],
-        "waits": [step.wait.p95 if step.wait else None for step in steps],
-    }
-    return {name: polyline(line) for name, line in lines.items()}
+    """The points of the small charts (sparklines) of the tiles, for SVG polylines."""
+    return {name: polyline([number(step) for _, step in course]) for name, number in _NUMBERS.items()}
 
 
 def changes(total: Compared) -> dict[str, tuple[float, float | None]]:
-    """The five numbers of the overview in this period and in the period before; None: there was none."""
+    """The numbers of the tiles in this period and in the period before; None: nothing ran then."""
     then = total.before if total.before and total.before.runs else None
     return {name: (number(total.now) or 0.0, number(then) if then else None) for name, number in _NUMBERS.items()}
 
@@ -127,7 +141,9 @@ _NUMBERS: dict[str, Callable[[Statistic], float | None]] = {
     "running": lambda each: at_once(each.run, each.seconds),
     "runs": lambda each: each.rate,
     "failures": lambda each: each.failures / each.seconds,
+    "crashes": lambda each: each.crashes / each.seconds,
     "waits": lambda each: each.wait.p95 if each.wait else None,
+    "times": lambda each: each.run.p95 if each.run else None,
 }
 
 
@@ -150,12 +166,11 @@ COURSE = 12  # steps of a kind's small line
 
 @dataclass(frozen=True, slots=True)
 class RecentErrors:
-    """Kinds of errors, the latest first. `count`: the number of kinds in the period. `sparks`: for each kind, by its
-    id, the points of the small chart of its failures. `first`: the number of kinds on the pages before."""
+    """Kinds of errors: those with failed tasks first, then those whose tasks all ended well after a retry, the latest
+    first. `count`: the number of kinds in the period. `first`: the number of kinds on the pages before."""
 
     kinds: Sequence[ErrorKind]
     count: int
-    sparks: Mapping[str, str]
     first: int = 0
 
     @property
@@ -174,8 +189,8 @@ async def recent_errors(
     now_ms = await store.clock_ms()
     since_ms, course = now_ms - length_ms, (now_ms - length_ms, now_ms + 1, COURSE)
     count, kinds = await store.error_kinds(name, 0 if dead else since_ms, first, MOST_KINDS, course)
-    shown = [kind for kind in kinds if kind.dead or not dead]
-    return RecentErrors(shown, count, {kind.kind_id: polyline(kind.course) for kind in shown}, first)
+    shown = sorted((kind for kind in kinds if kind.dead or not dead), key=lambda kind: not kind.failed)
+    return RecentErrors(shown, count, first)
 
 
 # The period that the query of a page selects: `?since=24h`.
@@ -231,9 +246,11 @@ async def overview(request: Request) -> Response:
 
 
 async def checks(request: Request) -> Response:
-    """All checks of `supervisor doctor` that the web process can make, by subject."""
+    """All checks of `supervisor doctor` that the web process can make, by subject, the worst first."""
     found = await request.app.state.problems.read()
-    subjects = {each.subject: [one for one in found if one.subject == each.subject] for each in found}
+    known = [(each, Wrong.of(each) if each.level in SHOWN else None) for each in found]
+    known.sort(key=lambda pair: (pair[1] is None, pair[0].level is not Level.PROBLEM, pair[1].rank if pair[1] else 0))
+    subjects = {each.subject: [pair for pair in known if pair[0].subject == each.subject] for each, _ in known}
     return page(request, "checks.html", subjects=subjects, anchor_of=anchor_of)
 
 
@@ -241,18 +258,31 @@ async def checks(request: Request) -> Response:
 
 LATEST = 10  # tasks of one handler
 OF_HANDLER = "task,arguments,state,lane,age,wait,duration,runs,reason"
+ORDERS: dict[str, Callable[[Statistic], float | None]] = {  # of the list of handlers, the largest first
+    "runs": lambda each: each.runs,
+    "failed": lambda each: each.failures,
+    "share": failed_share,
+    "retries": lambda each: each.retries,
+    "crashes": lambda each: each.crashes,
+    "wait": lambda each: each.wait.p95 if each.wait else None,
+    "run": lambda each: each.run.p95 if each.run else None,
+}
 
 
 async def handlers(request: Request) -> Response:
     access = queue_of(request)
     period, report = await _chosen(request)
     seen = {each.now.name for each in (report.handlers if report else ())}
+    order = request.query_params.get("sort", "")
+    order = order if order in ORDERS else "runs"
     return page(
         request,
         "handlers.html",
         period=period,
         periods=PERIODS,
         report=report,
+        order=order,
+        handlers=sorted(report.handlers, key=lambda each: -(ORDERS[order](each.now) or 0)) if report else (),
         errors=await recent_errors(request, period.length_ms),
         others=[each for each in await access.store.published_handlers() if report and each.name not in seen],
     )
@@ -267,9 +297,9 @@ async def handler(request: Request) -> Response:
     except InvalidTaskError as error:
         return problem_page(request, status_of(error), "No such handler", str(error))
     period, report = await _chosen(request, name)
-    form = await form_of(access, name)
-    latest = Wanted(states=tuple(State), name=name, newest_first=True)
-    tasks = (await access.store.tasks(latest, LATEST)).tasks if name else ()
+    course = course_of(report.period) if report else ()
+    latest = TaskFilter(state=[*State], name=name)
+    tasks = (await found_tasks(access, latest, LATEST, "")).tasks if name else ()
     if name and not tasks and not (report and report.handlers):
         await check_handler_exists(access.store, name)
     return page(
@@ -279,10 +309,10 @@ async def handler(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        charts=course_charts(course_of(report.period), f"/tasks?{urlencode({'name': name})}&") if report else (),
+        sparks=sparks(course),
+        changes=changes(report.total) if report else {},
+        charts=course_charts(course, f"/tasks?{urlencode({'name': name})}&") if report else (),
         errors=await recent_errors(request, period.length_ms, name),
         tasks=await read_rows(access.store, tasks, access.redaction.value),
         columns=chosen_columns([OF_HANDLER]),
-        form=form,
-        service=waiting_reason(await access.manager.service(form.handler.lane or access.queue, name)),
     )

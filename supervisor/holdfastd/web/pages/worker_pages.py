@@ -18,15 +18,31 @@ from holdfast.core.worker_records import WorkerRecord
 from holdfast.os.stack_file import StackFrame
 from holdfastd.control.local_supervisor import Found, LocalSupervisor
 from holdfastd.control.socket_protocol import DeathStatus, SupervisorStatus
+from holdfastd.core.death import EXPECTED
+from holdfastd.doctor.running_service import RECENT, SILENT
 from holdfastd.documents.task_list import read_rows
 from holdfastd.web.pages.report_pages import polyline
 from holdfastd.web.queue.queue_access import queue_of
 from holdfastd.web.rendering import page
 
 DEATHS = 20  # deaths of a host that the page shows
+FATAL = 5  # tasks that the page names because workers died with them
 RUNS = 200  # running tasks whose handlers and arguments the page shows
 COURSE = 60  # readings of a worker's memory that are kept
 COURSE_EVERY_MS = 10_000  # between two of them
+
+
+@dataclass(frozen=True, slots=True)
+class FatalTask:
+    """A task that ran when workers died. `deaths`: of these workers, the latest first."""
+
+    task_id: str
+    deaths: Sequence[DeathStatus]
+
+    @property
+    def alone(self) -> int:
+        """How many of the workers ran nothing else."""
+        return sum(len(death.running) == 1 for death in self.deaths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,31 @@ class ShownHost:
     def deaths(self) -> list[DeathStatus]:
         """The last deaths of workers, newest first."""
         return self.status.deaths.recent[: -DEATHS - 1 : -1] if self.status else []
+
+    @property
+    def fatal(self) -> list[FatalTask]:
+        """The tasks that ran when at least two of the last workers died, the most deadly first."""
+        found: dict[str, list[DeathStatus]] = {}
+        for death in self.deaths:
+            for task_id in death.running if death.cause not in EXPECTED else ():
+                found.setdefault(task_id, []).append(death)
+        tasks = [FatalTask(task_id, deaths) for task_id, deaths in found.items() if len(deaths) > 1]
+        return sorted(tasks, key=lambda task: (-task.alone, -len(task.deaths)))[:FATAL]
+
+    def died(self, worker: WorkerRecord, now_ms: int) -> int:
+        """How often the processes in the slot of this worker have died lately."""
+        return sum(
+            (death.kind, death.slot) == (worker.kind, worker.slot)
+            and death.cause not in EXPECTED
+            and now_ms / 1000 - death.at < RECENT
+            for death in (self.status.deaths.recent if self.status else ())
+        )
+
+    def silent(self, worker: WorkerRecord) -> float:
+        """Seconds for which the supervisor has heard nothing of the worker; 0 if it hears of it, or is unknown."""
+        processes = self.status.processes if self.status else ()
+        found = next((each.silent for each in processes if each.incarnation == worker.incarnation), 0.0)
+        return found if found > SILENT else 0.0
 
     def can_show(self, worker: WorkerRecord) -> bool:
         """True if this process can ask the worker for its stacks."""
@@ -90,6 +131,8 @@ async def workers(request: Request) -> Response:
     runs = (await access.store.tasks(Wanted(states=(State.WORKING,)), RUNS)).tasks
     rows = {row.task.task_id: row for row in await read_rows(access.store, runs, access.redaction.value)}
     hosts = _hosts(found, quiet, local)
+    fatal = [task.task_id for host in hosts for task in host.fatal]
+    records = [await access.store.get(task_id, payloads=False) for task_id in fatal]
     courses: MemoryCourses = request.app.state.memory
     courses.note({each: size for host in hosts for each, size in host.memory.items()}, now_ms)
     return page(
@@ -97,6 +140,8 @@ async def workers(request: Request) -> Response:
         "workers.html",
         hosts=hosts,
         rows=rows,
+        now_ms=now_ms,
+        known={each.task_id: each for each in records if each},
         courses=courses.lines,
         orders=[(order, quiet_hosts.quiet_line(order, now_ms)) for order in quiet],
         all_quiet=any(order.is_all and not order.is_halt for order in quiet),

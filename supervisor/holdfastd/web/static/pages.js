@@ -63,7 +63,6 @@
   }
 
   const FONT = "11px Inter, system-ui, sans-serif";
-  const COLOURS = ["--line1", "--line2", "--line3", "--line4"];
 
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -79,7 +78,7 @@
       const chart = JSON.parse(figure.dataset.chart);
       figure.querySelector("svg")?.remove();
       const axis = { stroke: colour("--faint"), grid: { stroke: colour("--rule") }, ticks: { stroke: colour("--rule") } };
-      const series = chart.names.map((name, index) => ({ label: name, stroke: colour(COLOURS[index % COLOURS.length]), width: 1.5, points: { show: true, filter: () => lone(chart.data[index + 1]) } }));
+      const series = chart.names.map((name, index) => ({ label: name, stroke: colour(`--line${chart.colours[index]}`), width: 1.5, points: { show: true, filter: () => lone(chart.data[index + 1]) } }));
       const keys = [...figure.querySelectorAll(".key")];
       const names = keys.map((key) => key.textContent);
       const told = (plot) => keys.forEach((key, index) => {
@@ -87,7 +86,7 @@
         key.textContent = value === null || value === undefined ? names[index] : `${names[index]} ${value.toPrecision(3)} ${chart.unit}`;
         figure.querySelector("figcaption .at").textContent = plot.cursor.idx === null ? "" : zoned.format(chart.data[0][plot.cursor.idx] * 1000);
       });
-      const plot = new uPlot({ width: figure.clientWidth, height: 170, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70, size: 28 }, { ...axis, size: 44, font: FONT }], hooks: { setCursor: [told] } }, chart.data, figure);
+      const plot = new uPlot({ width: figure.clientWidth, height: 130, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, scales: { x: { range: (_, from, to) => chart.window ?? [from, to] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70, size: 28 }, { ...axis, size: 44, font: FONT }], hooks: { setCursor: [told] } }, chart.data, figure);
       if (chart.tasks) plot.over.addEventListener("click", () => {
         const at = plot.cursor.idx;
         if (at === null) return;
@@ -97,14 +96,11 @@
     }
   }
 
-  // On a phone a table has no head: each number says the name of its column. A name that is cut is whole on hover.
+  // On a phone a table has no head: each number and time says the name of its column. A name that is cut is whole on hover.
   function nameCells(root) {
     for (const table of root.querySelectorAll(".scroll table:has(thead)")) {
       const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim().toLowerCase());
-      for (const cell of table.querySelectorAll("tbody td.number")) {
-        cell.dataset.name ??= names[cell.cellIndex];
-        if (cell.textContent === "-") cell.dataset.none = "";
-      }
+      for (const cell of table.querySelectorAll("tbody td:is(.number, :has(> time:first-child:not(.exact)))")) cell.dataset.name ??= names[cell.cellIndex];
     }
     for (const cut of root.querySelectorAll(".scroll tbody th > a")) if (cut.scrollWidth > cut.clientWidth) cut.title ||= cut.textContent;
   }

@@ -17,7 +17,7 @@ from holdfast.core.counts import Counts
 from holdfast.core.task_states import State
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError
-from holdfastd.doctor.finding import Finding
+from holdfastd.doctor.finding import Finding, Level
 from holdfastd.web.queue.cached_reports import CurrentProblems, QueueCounts
 
 
@@ -191,6 +191,18 @@ class Frame:
     def waiting(self) -> int:
         return sum(self.waits.values())
 
+    @property
+    def summary(self) -> str:
+        """The number of findings, for a page that shows them all: `2 problems, 4 warnings`."""
+        problems = sum(each.level == Level.PROBLEM for each in self.wrong)
+        numbers = (problems, "problem"), (len(self.wrong) - problems, "warning")
+        return ", ".join(counted(number, word) for number, word in numbers if number)
+
+    def tone(self, entry: MenuEntry) -> str:
+        """The colour of the number beside an entry of the menu. The number of lanes is red if work stands still."""
+        stops = entry.icon == "lanes" and any(each.level == Level.PROBLEM for each in _of_lanes(self.wrong))
+        return "bad" if stops else entry.level
+
 
 _AWAY = "The store does not answer", "this page shows nothing until it does", ""
 AWAY = Frame((Wrong(0, "problem", *_AWAY, "/", "Try again"),))
@@ -211,13 +223,18 @@ async def frame_of(request: Request) -> Frame:
 
 def in_order(wrong: Iterable[Wrong]) -> tuple[Wrong, ...]:
     """The findings in order: problems before warnings, the most harmful first."""
-    return tuple(sorted(wrong, key=lambda each: (each.level != "problem", each.rank)))
+    return tuple(sorted(wrong, key=lambda each: (each.level != Level.PROBLEM, each.rank)))
 
 
 def _waits(counts: Counts, wrong: tuple[Wrong, ...]) -> dict[str, int]:
     asks = counts.states.get(State.INPUT_REQUIRED, 0)  # those that the page lists
-    paused = sum(1 for each in wrong if each.action and each.action.path == _RESUME_LANE)
-    return {"dead": counts.dead, "unreadable": counts.unreadable, "questions": asks, "lanes": paused}
+    lanes = len({each.place for each in _of_lanes(wrong)})
+    return {"dead": counts.dead, "unreadable": counts.unreadable, "questions": asks, "lanes": lanes}
+
+
+def _of_lanes(wrong: tuple[Wrong, ...]) -> list[Wrong]:
+    """The findings whose page is that of a lane."""
+    return [each for each in wrong if each.place.startswith("/lane?")]
 
 
 def _work(counts: Counts) -> str:
