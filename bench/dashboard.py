@@ -111,7 +111,7 @@ def pages(visitor: Visitor) -> Iterator[tuple[str, str]]:
         ("Tasks, a search that finds nothing", f"/tasks?text={full_queue.RARE}"),
         ("retry of all failed ones, before it is confirmed", "/tasks/bulk?verb=retry&state=failed"),
         ("cancel of what a text finds, before it is confirmed", "/tasks/bulk?verb=cancel&text=asia"),
-        ("Changes of many tasks", "/bulk"),
+        ("Bulk changes", "/bulk"),
         ("a task", f"/task?id={task}"),
         ("Handlers", "/handlers"),
         ("Handlers, a day", "/handlers?since=24h"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from holdfast.core.tasks import Wanted
 from holdfast_config import RedisSettings
 from holdfast_config.web_users import Role
 from holdfastd.web.queue import found_tasks
+from tests.web.handlers import working
 from tests.web.site import HTML, Site, site
 
 pytestmark = pytest.mark.anyio
@@ -88,8 +90,25 @@ async def test_a_filter_without_tasks_offers_no_change(redis_settings: RedisSett
     async with site(redis_settings) as here:
         shown = await here.page("/tasks/bulk?verb=retry&state=failed&lane=mail&older=2d")
         assert "Retry failed tasks of lane mail, older than 2 days?" in shown
-        assert "<b>0</b> tasks." in shown
-        assert "<button" not in shown.split('id="begin"', 1)[1]
+        assert "<b>Nothing to retry</b>" in shown
+        assert "/bulk/begin" not in shown
+
+
+async def test_a_change_says_of_which_handlers_and_errors_its_tasks_are(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        for number in range(3):
+            await here.manager.run_task(name="broken", kwargs={"why": f"no customer {number}"}, task_id=f"t{number}")
+            await here.manager.wait(f"t{number}", 60)
+        await here.change("/tasks/retry", task_id="t0")
+        await here.manager.wait("t0.r1", 60)
+        shown = await here.page("/tasks/bulk?verb=retry&state=failed")
+        assert "<b>3</b> tasks." in shown
+        assert re.search(r"<b>3</b> broken <span[^>]*>ValueError</span>", shown)
+        assert "1 task was retried before, and is left out." in shown
+        kind = (await here.manager.get_task("t1")).error_kind
+        heading = re.search(r"<h1>(.*?)</h1>", await here.page(f"/tasks/bulk?verb=retry&state=failed&error={kind}"))
+        assert heading
+        assert re.search(r"Retry failed tasks like <span class=\"bad\">ValueError: no customer \d</span>\?", heading[1])
 
 
 def test_a_filter_is_told_in_words() -> None:

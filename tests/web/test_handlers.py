@@ -43,7 +43,7 @@ async def test_each_kind_of_error_is_a_group_with_its_own_retry(redis_settings: 
         asked = f"/tasks/bulk?verb=retry&state=failed,rejected&error={kind}"
         assert asked.replace("&", "&amp;") in (await here.browser.get("/handlers")).text
         confirm = await here.page(asked)
-        assert "Retry failed or rejected tasks with errors of kind" in confirm
+        assert 'Retry failed or rejected tasks like <span class="bad">ValueError: ' in confirm
         assert "Retry 5 tasks" in confirm
         begun = await here.change("/bulk/begin", verb="retry", state="failed,rejected", error=kind)
         assert begun.status_code == 303

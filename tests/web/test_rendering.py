@@ -35,7 +35,7 @@ def test_a_reason_names_its_error_without_modules() -> None:
 
 
 def test_a_long_id_keeps_both_ends() -> None:
-    assert brief_id("newsletter-november.118") == "newsletter-…mber.118"
+    assert brief_id("newsletter-november.118") == "newslet…mber.118"
     assert brief_id("import-7.12") == "import-7.12"
 
 

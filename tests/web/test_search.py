@@ -48,7 +48,7 @@ async def test_a_text_is_found_and_the_address_holds_it(redis_settings: RedisSet
         assert await whole(here, "/tasks?text=kwargs") == []
         shown = await here.page("/tasks?text=überling&state=submitted")
         assert 'name="text" value="überling"' in shown
-        assert "1 found in 2 tasks: these are all." in shown
+        assert "1 of 2 tasks: these are all." in shown
 
 
 async def test_a_list_is_newest_first_and_goes_on_where_its_page_ends(redis_settings: RedisSettings) -> None:
@@ -75,7 +75,7 @@ async def test_a_long_search_says_how_far_it_is_and_goes_on(
         assert 'hx-trigger="click"' in waits, "after a while it waits for the reader"
         for _ in range(3):
             _, address = await read(here, address)
-        assert "1 found in 901 tasks: these are all." in await here.page(address)
+        assert "1 of 901 tasks: these are all." in await here.page(address)
         assert await whole(here, "/tasks?text=needle") == ["needle"]
 
 

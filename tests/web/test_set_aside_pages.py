@@ -12,6 +12,7 @@ from holdfast.core.delivery import Settle, Settlement
 from holdfast.core.task_states import State
 from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
+from tests.web.handlers import working
 from tests.web.site import HTML, Site, site
 from tests.web.test_pages import push
 
@@ -25,12 +26,12 @@ async def test_a_batch_shows_its_tasks_and_is_canceled(redis_settings: RedisSett
         await here.manager.run_tasks([TaskSpec(text="x") for _ in range(120)], batch="import-7")
         assert "import-7" in await here.page("/batches")
         shown = await here.page("/batch?id=import-7")
-        assert ">import-7.50<" in shown
+        assert ">….50<" in shown, "within its batch, an id is told by its end"
         following = re.search(r'class="button" href="(/batch[^"]*cursor=[^"]*)"', shown)
         assert following
-        assert ">import-7.51<" in await here.page(following[1])
+        assert ">….51<" in await here.page(following[1])
         assert "There is none" in await here.page("/batch?id=import-7&end=failed")
-        assert ">import-7.1<" in await here.page("/batch?id=import-7&end=open")
+        assert ">….1<" in await here.page("/batch?id=import-7&end=open")
         await here.change("/batches/cancel", batch="import-7", reason="wrong file")
         record = await here.manager.batch("import-7").record()
         assert (str(record.state), record.counts.canceled) == ("canceled", 120)
@@ -40,6 +41,17 @@ async def test_a_batch_shows_its_tasks_and_is_canceled(redis_settings: RedisSett
         ended = await here.page("/batch?id=import-7&end=canceled")
         assert "<b>120</b> of 120 tasks have ended" in ended
         assert 'title="wrong file (its batch' in ended, "the reason of each"
+
+
+async def test_a_batch_with_failures_shows_these_first(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        specs = [TaskSpec(name="broken", kwargs={"why": "x"}), TaskSpec(text="fine"), TaskSpec(text="fine")]
+        await here.manager.run_tasks(specs, batch="b")
+        await here.manager.batch("b").wait(60)
+        shown = await here.page("/batch?id=b")
+        assert "<h2>Failed tasks</h2>" in shown
+        assert (">….1<" in shown, ">….2<" in shown) == (True, False)
+        assert ">….2<" in await here.page("/batch?id=b&end=all")
 
 
 @pytest.mark.parametrize(

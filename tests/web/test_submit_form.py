@@ -56,6 +56,24 @@ async def test_a_form_of_a_signature_submits_what_was_typed(redis_settings: Redi
         assert (done.change, done.subject, done.related, done.outcome) == ("tasks/submit", task_id, "", "")
 
 
+async def test_a_box_to_tick_is_true_or_false_and_unchecked_arguments_go_through(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await publish(redis_settings)
+        form = (await here.browser.get("/submit?name=invoice")).text
+        assert re.search(r'<input type="checkbox" name="arg.draft" value="true" aria', form) or (
+            '<input type="checkbox" name="arg.draft" value="true">' in form
+        )
+        assert fields_of(form)["arg.draft"] == "false", "a box that is not ticked says so"
+        assert 'placeholder="[{&#34;sku&#34;: &#34;text&#34;, &#34;count&#34;: 1}]"' in form, "an example"
+        typed = {"arg.region": "eu", "arg.lines": '[{"sku": "a", "count": 0}]', "arg.draft": "true"}
+        assert (await send(here, form, **typed)).status_code == 400
+        again = (await send(here, form, **typed)).text
+        assert '<input type="checkbox" name="arg.draft" value="true" checked' in again
+        assert (await send(here, form, **typed, unchecked="true")).status_code == 303
+        [task] = (await here.manager.list_tasks()).tasks
+        assert task.name == "invoice"
+
+
 async def test_a_form_that_is_sent_twice_is_one_task(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         form = (await here.browser.get("/submit?name=other")).text

@@ -22,7 +22,7 @@ class PublishedHandler(msgspec.Struct, frozen=True, omit_defaults=True):
     """A handler as a worker publishes it. `name`: empty for the default handler.
 
     `arguments`: the JSON schema of its kwargs; None: any JSON object, or for the default handler no kwargs.
-    `takes_text`: the handler reads the messages of its task. `summary`: the first line of its docstring. `lane`,
+    `takes_text`: the handler reads the messages of its task. `summary`: the first paragraph of its docstring. `lane`,
     `max_attempts`, `timeout` (seconds): the options of its registration.
     """
 

@@ -61,8 +61,8 @@ def _published(name: str, function: HandlerFunction) -> PublishedHandler:
 
 
 def _summary(function: HandlerFunction) -> str:
-    lines = (inspect.getdoc(function.function) or "").strip().splitlines()
-    return lines[0].encode(errors="replace").decode()[:LONGEST_SUMMARY] if lines else ""
+    paragraph = (inspect.getdoc(function.function) or "").strip().partition("\n\n")[0]
+    return " ".join(paragraph.split()).encode(errors="replace").decode()[:LONGEST_SUMMARY]
 
 
 def _of_parameter(one: inspect.Parameter, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from holdfastd.web.queue.found_tasks import bulk_work_of, filter_texts
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views.schedule_form import spec_of
-from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, read_json, typed_spec
+from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, is_unchecked, read_json, typed_spec
 
 Fields = Mapping[str, str]
 Texts = Mapping[str, object]
@@ -97,7 +97,7 @@ def change_of(
 async def _read_submission(access: QueueAccess, fields: Fields) -> submit_tasks.SubmitTasks:
     handler, original = await task_pages.handler_of(access, fields.get(HANDLER, "")), fields.get(ORIGINAL, "")
     call = call_of((await access.manager.get_task(original)).operation) if original else None
-    return submit_tasks.SubmitTasks([typed_spec(handler, fields, call, access.redaction)])
+    return submit_tasks.SubmitTasks([typed_spec(handler, fields, call, access.redaction)], is_unchecked(fields))
 
 
 async def _submission_again(request: Request, fields: Fields, error: HoldfastError) -> Response:

@@ -143,6 +143,7 @@ def _limits(lane: LaneState) -> dict[str, str]:
 
 PAGE = 50
 OF_BATCH = "task,handler,arguments,state,lane,wait,duration,runs,reason"
+ALL = "all"  # without it, the page of a batch with failures shows what has failed
 ENDS = tuple(str(end) for end in TaskEnd if end is not TaskEnd.RETRIED)
 
 
@@ -153,10 +154,11 @@ async def batches(request: Request) -> Response:
 
 async def batch(request: Request) -> Response:
     access, query = queue_of(request), request.query_params
-    wanted = query.get("end", "")
-    if wanted and wanted not in ENDS:
-        raise HTTPException(400, f"end {wanted[:50]!r}: one of {', '.join(ENDS)} is expected")
+    asked = query.get("end", "")
+    if asked and asked not in (ALL, *ENDS):
+        raise HTTPException(400, f"end {asked[:50]!r}: one of {', '.join((ALL, *ENDS))} is expected")
     record = await known_batch(access.store, query.get("id", ""))
+    wanted = "" if asked == ALL else asked or (TaskEnd.FAILED if record.counts.failed else "")
     states = OPEN if wanted == TaskEnd.OPEN else [State(wanted)] if wanted in set(State) else State
     found = await found_tasks(
         access, TaskSearch(state=[*states], batch=record.batch_id), PAGE, query.get("cursor", ""), newest_first=False

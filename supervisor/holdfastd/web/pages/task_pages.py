@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 from uuid import uuid4
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from holdfast.client.bulk_steps import asked_change, checked_verb
-from holdfast.core.bulk_changes import BulkState, BulkVerb
+from holdfast.core.bulk_changes import BulkState, BulkVerb, states_of
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import TaskRecord
+from holdfast.core.trail import read_trail
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownTaskError
 from holdfast.why.document import HistoryLine
 from holdfast.why.outlook import waiting_reason
@@ -24,6 +27,7 @@ from holdfastd.documents.task_list import (
     TASK_COLUMNS,
     USUAL_COLUMNS,
     TaskCall,
+    TaskRow,
     call_of,
     chosen_columns,
     read_rows,
@@ -33,7 +37,14 @@ from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import read_texts
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS
 from holdfastd.web.access.forms import check_may, hint, visitor_of
-from holdfastd.web.queue.found_tasks import TaskSearch, counted_meanwhile, filter_texts, found_tasks
+from holdfastd.web.queue.found_tasks import (
+    ChangeSample,
+    TaskSearch,
+    counted_meanwhile,
+    filter_texts,
+    found_tasks,
+    sample_of,
+)
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import PAYLOAD, page, problem_page
 from holdfastd.web.views import shown_task
@@ -44,6 +55,8 @@ SHOWN = 100  # lines of the history that a page shows, unless the user asks for 
 TURNS = 10
 PARTS = 500  # of a stream
 CHILDREN = 50
+RELATIVES = 12  # tasks before it, and behind it, that the page of a task shows
+OF_RELATIVE = "task,handler,arguments,state,wait,duration,reason"
 NEWEST = 1 << 52  # a position behind all parts
 ASKS = frozenset({State.INPUT_REQUIRED, State.AUTH_REQUIRED})
 
@@ -68,6 +81,7 @@ async def task(
     if record.turn > 1:
         earlier, _ = await access.store.earlier(task_id, NEWEST)
     call, begun = call_of(record.operation), call_of(earlier[0] if earlier else record.operation)
+    parents, children = [each["task_id"] for each in why["parents"]], await access.store.children(task_id, CHILDREN)
     here = f"?id={quote(task_id, safe='')}"
     shown_why = access.redaction.value({name: each for name, each in why.items() if name != "timeline"})
     return page(
@@ -89,7 +103,11 @@ async def task(
         document=access.redaction.value(task_documents.whole(record)),
         turns=_turns(earlier, record, is_whole),
         parts=await _parts(access, task_id),
-        children=await access.store.children(task_id, CHILDREN),
+        parents=await _relatives(access, parents or record.waits_for),
+        parents_count=len(parents or record.waits_for),
+        children=await _relatives(access, children[1]),
+        children_count=children[0],
+        relative_columns=chosen_columns([OF_RELATIVE]),
         actions=shown_task.allowed(record),
         is_over=record.state in TERMINAL,
         asks=record.state in ASKS,
@@ -116,6 +134,12 @@ def _turns(earlier: Sequence[bytes], record: TaskRecord, is_whole: bool) -> list
     """The turns of a task. Of the earlier turns only the last TURNS are shown, unless `is_whole` is set."""
     shown = shown_task.exchanges(earlier if is_whole else earlier[-2 * TURNS :])
     return [*shown, exchange(record.operation, None)]
+
+
+async def _relatives(access: QueueAccess, task_ids: Sequence[str]) -> list[TaskRow]:
+    """The first tasks before or behind a task in its flow, as rows. Tasks that are gone are left out."""
+    found = await asyncio.gather(*(access.store.get(each, payloads=False) for each in task_ids[:RELATIVES]))
+    return await read_rows(access.store, [each for each in found if each], access.redaction.value)
 
 
 async def _parts(access: QueueAccess, task_id: str) -> list[StreamPiece]:
@@ -146,6 +170,8 @@ async def tasks(request: Request) -> Response:
     if task_id := request.query_params.get("task_id", "").strip():
         return RedirectResponse(f"/task?id={quote(task_id, safe='')}", 303)
     wanted, chosen = _search(request), request.query_params.getlist("columns")
+    if wanted.state == [State.INPUT_REQUIRED] and not chosen:
+        return await _questions(request, wanted)
     columns = chosen_columns(["task", *chosen] if chosen else [])
     found = await found_tasks(access, wanted, MOST_RUNNING if wanted.longest else PAGE, wanted.cursor)
     if not (found.tasks or found.cursor or wanted.found):
@@ -169,8 +195,40 @@ async def tasks(request: Request) -> Response:
         of=await request.app.state.counts.looked_through(wanted),
         goes_on=goes_on if len(rows) < PAGE else None,
         states=[str(state) for state in State],
-        verbs=[str(verb) for verb in BulkVerb],
+        verbs=[str(verb) for verb in BulkVerb if states_of(verb, wanted.state)],
         bulk=[each for each in await access.store.bulk_changes(RECENT) if each.state is BulkState.RUNNING],
+    )
+
+
+QUESTIONS = 20  # of one page
+
+
+async def _questions(request: Request, wanted: TaskSearch) -> Response:
+    """The tasks that ask for an answer, those first that asked first, each with its question."""
+    access = queue_of(request)
+    found = await found_tasks(access, wanted, QUESTIONS, wanted.cursor, newest_first=False)
+    whole = await asyncio.gather(*(access.store.get(each.task_id) for each in found.tasks))
+    asking = [task for task in whole if task and task.state is State.INPUT_REQUIRED]
+    return page(
+        request,
+        "questions.html",
+        wanted=wanted,
+        found=found,
+        of=await request.app.state.counts.looked_through(wanted),
+        questions=[_question(access, task) for task in asking],
+        ids=[str(uuid4()) for _ in asking],
+    )
+
+
+def _question(access: QueueAccess, task: TaskRecord) -> tuple[TaskRecord, object, int, str]:
+    """A task that asks, its question, the time at which it asked, and its arguments in brief; without secrets."""
+    steps, call = read_trail(task.trail), call_of(task.operation)
+    question = access.redaction.value(task_documents.whole(task))["result"]
+    return (
+        task,
+        question,
+        steps[-1].at_ms if steps else task.created_ms,
+        call.brief(access.redaction.value) if call else "",
     )
 
 
@@ -250,11 +308,20 @@ async def confirm(request: Request) -> Response:
     """The page that shows how many tasks a filter finds, before the user confirms their change."""
     check_may(visitor_of(request), BEGIN_BULK)
     wanted, verb = _search(request), checked_verb(request.query_params.get("verb", ""))
-    count = await counted_meanwhile(request, asked_change(verb, wanted), wanted.before)
+    change = asked_change(verb, wanted)
+    count = await counted_meanwhile(request, change, wanted.before)
+    sample = await sample_of(queue_of(request), change) if "round" not in request.query_params else ChangeSample()
     if not (count.found or count.cursor):
         await hint(request, wanted)
     return page(
-        request, "bulk_confirm.html", wanted=wanted, verb=verb, count=count, goes_on=_round(request, MOST_COUNTS)
+        request,
+        "bulk_confirm.html",
+        wanted=wanted,
+        others=msgspec.structs.replace(wanted, error=None),
+        verb=verb,
+        count=count,
+        sample=sample,
+        goes_on=_round(request, MOST_COUNTS),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from starlette.requests import Request
 
 from holdfast.client.bulk_steps import BulkSteps, CountedTasks, counted_tasks
 from holdfast.client.task_filter import TaskFilter
-from holdfast.core.bulk_changes import BulkChange
+from holdfast.core.bulk_changes import BulkChange, BulkVerb
 from holdfast.core.tasks import Page, TaskRecord
 from holdfast.errors import HoldfastError, StoreUnavailableError
 from holdfastd.operations.many_tasks import ended, failed
@@ -83,6 +84,53 @@ async def counted_meanwhile(request: Request, change: BulkChange, before: Counte
             if time.monotonic() >= until:
                 break
     return count
+
+
+# The first tasks that a change finds, by their handler and the type of their error.
+
+MOST_GROUPS = 6
+SAMPLED = 0.01  # seconds after which no further call begins
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSample:
+    """The first tasks of a change. `groups`: of these, the number with one handler and one word, the largest first; the
+    word is the type of the error, or the state. `others`: the number of tasks in smaller groups. `retried`: how many
+    were retried before, so that a retry leaves them out. `reason`: that of the first task. `is_all`: there are no more
+    tasks."""
+
+    number: int = 0
+    groups: tuple[tuple[str, str, int], ...] = ()
+    others: int = 0
+    retried: int = 0
+    reason: str = ""
+    is_all: bool = False
+
+
+async def sample_of(access: QueueAccess, change: BulkChange) -> ChangeSample:
+    steps = BulkSteps(access.store, access.manager.retries, access.redaction.value)
+    until, found, cursor = time.monotonic() + SAMPLED, list[TaskRecord](), ""
+    while True:
+        page = await steps.found(change.wanted, change.text, STEP - len(found), cursor)
+        found, cursor = [*found, *page.tasks], page.cursor
+        if not cursor or len(found) >= STEP or time.monotonic() >= until:
+            break
+    kept = [task for task in found if change.verb is not BulkVerb.RETRY or not task.retried_as]
+    groups = Counter((task.name, _word(task)) for task in kept).most_common()
+    return ChangeSample(
+        number=len(kept),
+        groups=tuple((*group, number) for group, number in groups[:MOST_GROUPS]),
+        others=sum(number for _, number in groups[MOST_GROUPS:]),
+        retried=len(found) - len(kept),
+        reason=kept[0].reason if kept else "",
+        is_all=not cursor,
+    )
+
+
+def _word(task: TaskRecord) -> str:
+    """The type of the error of a task that has failed, or the state of any other task."""
+    kind, colon, _ = task.reason.partition(": ")
+    return kind.rpartition(".")[2] if task.error_kind and colon and " " not in kind else str(task.state)
 
 
 # The bulk changes that this process carries out, each as a task of its event loop.

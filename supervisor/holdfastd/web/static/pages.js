@@ -51,7 +51,7 @@
   }
 
   function tick() {
-    for (const each of document.querySelectorAll("time[datetime]:not(.exact)")) each.textContent = distance((new Date(each.dateTime) - Date.now()) / 1000);
+    for (const each of document.querySelectorAll("time[datetime]:not(.exact, .offset)")) each.textContent = distance((new Date(each.dateTime) - Date.now()) / 1000);
   }
 
   const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
@@ -105,7 +105,29 @@
     for (const cut of root.querySelectorAll(".scroll tbody th > a")) if (cut.scrollWidth > cut.clientWidth) cut.title ||= cut.textContent;
   }
 
+  // A box in the head of a list ticks all its rows; the bar above the list says how many are ticked.
+  function chooseAll(root) {
+    for (const head of root.querySelectorAll("thead th.choose:not(:has(input))")) {
+      const table = head.closest("table");
+      const all = Object.assign(document.createElement("input"), { type: "checkbox", ariaLabel: "Choose all that are shown" });
+      const boxes = () => [...table.querySelectorAll("tbody input[name=task_id]")];
+      const tell = () => {
+        const ticked = boxes().filter((each) => each.checked).length;
+        all.checked = ticked > 0 && ticked === boxes().length;
+        all.indeterminate = ticked > 0 && !all.checked;
+        for (const each of document.querySelectorAll("[data-selected]")) each.textContent = `${ticked} selected`;
+      };
+      all.addEventListener("change", () => {
+        for (const each of boxes()) each.checked = all.checked;
+      });
+      table.addEventListener("change", tell);
+      head.append(all);
+      tell();
+    }
+  }
+
   function enliven(root) {
+    chooseAll(root);
     nameCells(root);
     localTimes(root);
     days(root);

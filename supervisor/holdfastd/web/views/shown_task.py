@@ -17,7 +17,7 @@ from holdfast.core.steps import StepNote, StepRecord, note_of
 from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
-from holdfast.why.times import span
+from holdfast.why.times import moment, span
 from holdfastd.documents.task_list import LARGEST, decoded_beginning
 from holdfastd.operations.act import Act
 from holdfastd.operations.tasks import CANCEL_TASK, PAUSE_TASK, REMOVE_TASK, RESUME_TASK, RETRY_TASK
@@ -157,8 +157,10 @@ _TITLES = {
     State.SUSPENDED: "Pause",
 }
 _STEP = re.compile(r"step (\d+) is ")
+UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")  # a line shows its first eight characters
 VALUE = 400  # bytes of a step's value that a page shows, unless the user asks for all
 GAP_MS = 1000  # between two lines; a longer time is shown
+SHORT_MS = 10  # a shorter wait for a worker is no chapter of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +185,15 @@ class StoryStep:
 
 @dataclass(frozen=True, slots=True)
 class StoryLine:
-    """A line of the history. `gap`: the time since the line before, if it was long."""
+    """A line of the history. `at`: its time in ISO 8601. `offset`: the time since the task was accepted; empty for the
+    first line. `gap`: the time since the line before, if it was long. `led_to`: the task that the line names."""
 
-    at_ms: int
+    at: str
+    offset: str
     event: str
     text: str
     gap: str = ""
+    led_to: str = ""
     step: StoryStep | None = None
 
 
@@ -212,6 +217,10 @@ class Chapter:
     def ending(self) -> Ending | None:
         return _ENDINGS.get(self.ended_by, Ending.OTHER) if self.ended_by else None
 
+    @property
+    def end_words(self) -> str:
+        return _END_WORDS.get(self.ended_by, self.ended_by)
+
 
 def story(
     task: TaskRecord, timeline: Sequence[Mapping[str, Any]], steps: Mapping[int, StoryStep], now_ms: int
@@ -223,7 +232,7 @@ def story(
     for entry in timeline:
         at_ms, event, chapter = int(entry["at_ms"]), str(entry["event"]), chapters[-1]
         word = kinds.get((at_ms, event), event)
-        line = _line(entry, at_ms - before_ms, steps)
+        line = _line(entry, task, at_ms - before_ms, steps)
         before_ms, after = at_ms, AFTER.get(word)
         if after is None or (after is state and word != TaskEvent.CLAIMED):
             chapter.lines.append(line)
@@ -238,9 +247,23 @@ def story(
         title = f"Run {runs}" if after is State.WORKING else _TITLES.get(after, "After its end")
         chapters.append(Chapter(title, _KINDS.get(after, BarKind.UNKNOWN), at_ms, now_ms, begins))
         state = after
-    return [
-        each for each in chapters if each.lines or (each.kind is not BarKind.UNKNOWN and each.end_ms > each.start_ms)
-    ]
+    return _without_short_waits(
+        [each for each in chapters if each.lines or (each.kind is not BarKind.UNKNOWN and each.end_ms > each.start_ms)]
+    )
+
+
+def _without_short_waits(chapters: Sequence[Chapter]) -> list[Chapter]:
+    """The chapters without waits that are too short to matter. The lines of such a wait begin the chapter after it."""
+    found, moved = list[Chapter](), list[StoryLine]()
+    for chapter in chapters:
+        lines = [*moved, *chapter.lines]
+        is_short = chapter.kind is BarKind.WAITS and chapter.end_ms - chapter.start_ms < SHORT_MS
+        if is_short and not chapter.ended_by and chapter is not chapters[-1]:
+            moved = lines
+        else:
+            found.append(replace(chapter, lines=lines))
+            moved = []
+    return found
 
 
 def last_lines(chapters: Sequence[Chapter], most: int) -> list[Chapter]:
@@ -254,10 +277,22 @@ def last_lines(chapters: Sequence[Chapter], most: int) -> list[Chapter]:
     return found[::-1]
 
 
-def _line(entry: Mapping[str, Any], since_ms: int, steps: Mapping[int, StoryStep]) -> StoryLine:
+def _line(entry: Mapping[str, Any], task: TaskRecord, since_ms: int, steps: Mapping[int, StoryStep]) -> StoryLine:
     named = _STEP.match(entry["text"]) if entry["event"] == "step" else None
-    step = steps.get(int(named[1]) - 1) if named else None
-    return StoryLine(entry["at_ms"], entry["event"], entry["text"], span(since_ms) if since_ms >= GAP_MS else "", step)
+    return StoryLine(
+        at=moment(entry["at_ms"]) or "",
+        offset="" if entry["event"] == "accepted" else _offset(entry["at_ms"] - task.created_ms),
+        event=entry["event"],
+        text=UUID.sub(lambda found: found[1], entry["text"]),
+        gap=span(since_ms) if since_ms >= GAP_MS else "",
+        led_to=task.retried_as if entry["event"] == TaskEvent.RETRIED and task.retried_as in entry["text"] else "",
+        step=steps.get(int(named[1]) - 1) if named else None,
+    )
+
+
+def _offset(ms: int) -> str:
+    """The time since the task was accepted. Lines within a minute of it are compared, so they have hundredths."""
+    return f"+{ms / 1000:.2f}s" if 1000 <= ms < 60_000 else f"+{span(ms)}"
 
 
 # The history as a picture.
@@ -324,6 +359,12 @@ class Picture:
     def length(self) -> str:
         return span(self.end_ms - self.start_ms)
 
+    @property
+    def kinds(self) -> list[BarKind]:
+        """The kinds of bars that the picture has, in the order of BarKind."""
+        drawn = {bar.kind for track in self.tracks for bar in track.bars}
+        return [kind for kind in BarKind if kind in drawn]
+
 
 # The state that follows an event. In the core's table, an event leads to the same state from everywhere.
 AFTER: Mapping[str, State] = {event: state for row in TRANSITIONS.values() for event, state in row.items()}
@@ -346,6 +387,13 @@ _ENDINGS: dict[str, Ending] = {
         ),
         Ending.BAD,
     ),
+}
+_END_WORDS: dict[str, str] = {
+    TaskEvent.EXHAUSTED: "failed at the last attempt",
+    TaskEvent.RETRY: "failed",
+    TaskEvent.CRASHED: "worker died",
+    TaskEvent.RECOVERED: "worker lost",
+    TaskEvent.DEAD_LETTER: "dead letter",
 }
 _MARKED = {
     "step": "Steps",

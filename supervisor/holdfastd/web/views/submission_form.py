@@ -14,6 +14,8 @@ from holdfast.core.published_handlers import PublishedHandler, flaws, resolved
 from holdfast.errors import InvalidTaskError
 from holdfast_config import durations
 from holdfastd.documents.task_list import TaskCall
+from holdfastd.operations.reading import description_of
+from holdfastd.operations.submit_tasks import Unchecked
 from holdfastd.web.queue.redaction import Redaction
 
 # Fields for the arguments of a handler, made from the JSON schema that its workers publish.
@@ -23,6 +25,7 @@ WHOLE = "kwargs"  # name of the field for all arguments, or for those that the s
 MOST_FIELDS = 100
 MOST_CHOICES = 200
 BOOLEAN = ("true", "false")
+OBJECT = '{"region": "eu"}'
 LONG = 60  # characters; a longer text gets a field with several lines
 
 
@@ -33,13 +36,14 @@ class FieldKind(StrEnum):
     NUMBER = "number"
     DATE = "date"
     CHOICE = "choice"
+    SWITCH = "switch"  # a box to tick: true or false, and nothing between
     JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentField:
-    """A field of the form. `value`: the text in it. `hint`: the type and the default, in words. `problem`: why the
-    value was refused."""
+    """A field of the form. `value`: the text in it. `hint`: the type and the default, in words. `example`: a value of
+    the right form, which the empty field shows in grey. `problem`: why the value was refused."""
 
     name: str
     title: str
@@ -49,6 +53,7 @@ class ArgumentField:
     choices: tuple[str, ...] = ()
     hint: str = ""
     problem: str = ""
+    example: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +69,14 @@ def argument_fields(handler: PublishedHandler, kwargs: Mapping[str, Any] | None 
     schema, given = handler.arguments, dict(kwargs or {})
     if schema is None:
         text = json_text(given) if given else ""
-        return [ArgumentField(WHOLE, "Arguments", FieldKind.JSON, text, hint="a JSON object")]
+        return [ArgumentField(WHOLE, "Arguments", FieldKind.JSON, text, hint="a JSON object", example=OBJECT)]
     fields = [_field(schema, name, each, given) for name, each in _properties(schema).items()]
     rest = {name: value for name, value in given.items() if name not in _properties(schema)}
     if rest or schema.get("additionalProperties") is not False:
         text = json_text(rest) if rest else ""
-        fields.append(ArgumentField(WHOLE, "More arguments", FieldKind.JSON, text, hint="a JSON object"))
+        fields.append(
+            ArgumentField(WHOLE, "More arguments", FieldKind.JSON, text, hint="a JSON object", example=OBJECT)
+        )
     return fields
 
 
@@ -83,10 +90,14 @@ def as_typed(
 
 
 def read_arguments(
-    handler: PublishedHandler, typed: Mapping[str, str], restored: Callable[[Any], Any] = lambda kwargs: kwargs
+    handler: PublishedHandler,
+    typed: Mapping[str, str],
+    restored: Callable[[Any], Any] = lambda kwargs: kwargs,
+    *,
+    unchecked: bool = False,
 ) -> ReadArguments:
-    """The arguments in the fields of a form, checked against the schema. An empty field that is not required is no
-    argument. `restored` puts back secrets that the form showed as ***, or raises ValueError."""
+    """The arguments in the fields of a form, checked against the schema, unless `unchecked` is set. An empty field that
+    is not required is no argument. `restored` puts back secrets that the form showed as ***, or raises ValueError."""
     kwargs: dict[str, Any] = {}
     problems: dict[str, str] = {}
     for each in argument_fields(handler):
@@ -99,7 +110,7 @@ def read_arguments(
         kwargs = restored(kwargs)
     except ValueError as error:
         problems.setdefault(WHOLE, str(error))
-    if handler.arguments is not None and not problems:
+    if handler.arguments is not None and not problems and not unchecked:
         for flaw in flaws(handler.arguments, kwargs):
             name = PREFIX + flaw.place.partition(".")[0].partition("[")[0]
             known = name if name.removeprefix(PREFIX) in _properties(handler.arguments) else WHOLE
@@ -140,7 +151,37 @@ def _field(schema: Mapping[str, Any], name: str, own: Any, given: Mapping[str, A
     if value and ((kind is FieldKind.CHOICE and value not in choices) or (kind is FieldKind.DATE and "-" not in value)):
         kind = FieldKind.TEXT  # the value may be a ***
     is_required = name in (schema.get("required") or [])
-    return ArgumentField(PREFIX + name, name, kind, value or "", is_required, choices, _hint(kind, own, is_required))
+    default = resolved({}, own).get("default")
+    if choices == BOOLEAN and kind is FieldKind.CHOICE and (is_required or isinstance(default, bool)):
+        kind, value = FieldKind.SWITCH, value or json.dumps(default is True)
+    example = json.dumps(_example(schema, own), ensure_ascii=False) if kind is FieldKind.JSON else ""
+    if default not in (None, "") and kind not in (FieldKind.SWITCH, FieldKind.CHOICE):
+        example = str(_shown(kind, default) or "")[:LONG]
+    hint = _hint(kind, own, is_required)
+    return ArgumentField(PREFIX + name, name, kind, value or "", is_required, choices, hint, example=example)
+
+
+DEEPEST_EXAMPLE = 3  # levels of lists and objects
+LONGEST_EXAMPLE = 6  # names of one object
+
+
+def _example(schema: Mapping[str, Any], own: Any, depth: int = 0) -> Any:
+    """A value of the form that the schema asks for: `[{"sku": "text", "count": 1}]`."""
+    one = resolved(schema, own)
+    kinds, named, properties = one.get("anyOf"), one.get("enum"), one.get("properties")
+    if isinstance(kinds, list) and kinds:
+        return _example(schema, kinds[0], depth)
+    if isinstance(named, list) and named:
+        return cast("list[object]", named)[0]
+    if one.get("type") == "array":
+        return [_example(schema, one.get("items"), depth + 1)] if depth < DEEPEST_EXAMPLE else []
+    if isinstance(properties, dict) and depth < DEEPEST_EXAMPLE:
+        some = list(cast("dict[str, Any]", properties).items())[:LONGEST_EXAMPLE]
+        return {name: _example(schema, each, depth + 1) for name, each in some}
+    return _EXAMPLES.get(str(one.get("type")))
+
+
+_EXAMPLES: dict[str, object] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "object": {}}
 
 
 def _kind(schema: Mapping[str, Any], own: Any) -> tuple[FieldKind, tuple[str, ...]]:
@@ -186,16 +227,18 @@ def _shown(kind: FieldKind, value: Any) -> str | None:
 
 
 def _hint(kind: FieldKind, own: Any, is_required: bool) -> str:
+    """In words: the kind of value, and what an empty field stands for."""
     words = [_HINTS.get(kind, "")]
-    if isinstance(own, dict) and "default" in own and own["default"] != "":
-        words.append(f"{json.dumps(own['default'], ensure_ascii=False)[:LONG]} if it is empty")
-    elif not is_required:
-        words.append("may be empty")
+    default = resolved({}, own).get("default")
+    if default not in (None, "") and kind is not FieldKind.SWITCH:
+        words.append(f"optional, by default {json.dumps(default, ensure_ascii=False)[:LONG]}")
+    elif not is_required and kind is not FieldKind.SWITCH:
+        words.append("optional")
     return ", ".join(filter(None, words))
 
 
 _HINTS = {
-    FieldKind.JSON: "JSON",
+    FieldKind.JSON: "a JSON value",
     FieldKind.WHOLE_NUMBER: "a whole number",
     FieldKind.NUMBER: "a number",
     FieldKind.DATE: "a date",
@@ -232,7 +275,7 @@ def _value(each: ArgumentField, text: str) -> Any:
 # The form: the arguments, the message, and the options of the task.
 
 FROM = "resubmitted_from"  # key in a task's metadata: the id of the task that was edited
-TEXT, DATA, TASK_ID, ORIGINAL, HANDLER = "text", "data", "task_id", "original", "handler"
+TEXT, DATA, TASK_ID, ORIGINAL, HANDLER, UNCHECKED = "text", "data", "task_id", "original", "handler", "unchecked"
 
 
 class InvalidSubmissionError(InvalidTaskError):
@@ -259,7 +302,7 @@ class SubmissionForm:
     @property
     def has_options(self) -> bool:
         """True if an option has a value or a problem: the page then shows the options unfolded."""
-        return any(each.value or each.problem for each in self.options)
+        return any(each.value not in ("", "false") or each.problem for each in self.options)
 
     def again(
         self, typed: Mapping[str, str], error: InvalidTaskError | None = None, problem: str = ""
@@ -337,7 +380,10 @@ def typed_spec(
 
     if handler.name:
         arguments = read_arguments(
-            handler, typed, lambda kwargs: redaction.restored(kwargs, call.kwargs if call else {})
+            handler,
+            typed,
+            lambda kwargs: redaction.restored(kwargs, call.kwargs if call else {}),
+            unchecked=is_unchecked(typed),
         )
         problems = arguments.problems | problems
         options |= {"name": handler.name, "kwargs": arguments.kwargs}
@@ -369,7 +415,13 @@ def _message_fields(handler: PublishedHandler, call: TaskCall) -> list[ArgumentF
 
 
 def _option_fields(values: Mapping[str, str]) -> list[ArgumentField]:
-    return [
+    fields = [
         ArgumentField(option.name, option.title, FieldKind.TEXT, values.get(option.name, ""), hint=option.hint)
         for option in _OPTIONS
     ]
+    return [*fields, ArgumentField(UNCHECKED, "Unchecked", FieldKind.SWITCH, hint=description_of(Unchecked))]
+
+
+def is_unchecked(typed: Mapping[str, str]) -> bool:
+    """True if the user wants to submit arguments that do not fit the published handler, too."""
+    return typed.get(UNCHECKED) == "true"
