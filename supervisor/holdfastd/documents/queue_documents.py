@@ -338,7 +338,8 @@ def webhook_document(each: WaitingNotice) -> WebhookDocument:
 
 class ErrorKindDocument(TypedDict):
     """A kind of errors. `kind`: its id, which the filter `error` of tasks takes. `place`: module and function.
-    `message`: with `#` for each number or id and `…` for each quoted value. `runs`: the failed runs since `first`.
+    `message`: with `#` for each number or id, and `…` for each address, path or quoted value.
+    `runs`: the failed runs since `first`.
     `failed`: the tasks that failed with it and were not retried; `dead`: the dead letters among them; `latest`: the
     id of one of the tasks that failed last."""
 

@@ -1,12 +1,12 @@
 """Kinds of errors. Failures are of the same kind if handler, type of the error, place in the code, and message are the
-same. Numbers, ids and quoted values in the message are not compared.
+same. Numbers, ids, addresses, paths and quoted values in the message are not compared.
 
 Theory of operation. A worker makes the text of a kind when it settles a run that failed; a run that succeeds makes
 none. The script that settles adds the handler and takes a digest of both (`kinds_of_errors.lua`). The digest is the
 kind's id, which lists, searches and bulk changes take as a filter.
 
-Warning. Two failures that differ only in a number, an id or a quoted value must give the same text. So the place names
-no line: an edit above the place must not make a new kind.
+Warning. Two failures that differ only in such a variable part must give the same text. So the place names no line: an
+edit above the place must not make a new kind.
 """
 
 from __future__ import annotations
@@ -23,15 +23,31 @@ _FRAME = re.compile(r'^[ |]*File "([^"\n]+)", line \d+, in (.+)$', re.MULTILINE)
 _FOREIGN = ("/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "/holdfast/handler/", "/holdfast/worker/")
 _SUFFIX = re.compile(r"\.pyc?$")
 
-_VARIABLE = re.compile(
-    r"""
+# A name is a part of an address. An address ends at a space, a quote or a bracket, and before a mark of punctuation.
+_NAME = r"""[^\s'"`<>()\[\]{},;:=@/\\]"""
+_ADDRESS = r"""(?P<address> (?<!NAME) (?:
+        NAME++ (?: (?: ' NAME++ )*+ @ NAME | :// )               # an e-mail address, a URL
+        | (?<!<) (?: ~ | \.\.? | NAME++ / NAME++ )? / (?= NAME)  # a path from a root, or of three parts and more
+        | NAME++ / NAME* \. (?= [a-z] )                          # a folder, and a file with a suffix
+        | (?: [a-z]: | \\ ) \\                                   # a path of Windows
+        | (?= [^\s:.]++ \. ) NAME++ : (?= \d++ (?!\w) )          # a host with its domain, or an IP address; a port
+        | (?: NAME++ | \[ [0-9a-f:.]++ \] ) : (?= \d{4,5} (?!\w) )
+        | (?= [0-9a-f]*+ : [0-9a-f]*+ : ) (?: [0-9a-f]{0,4}+ : ){2,7} (?= [0-9a-f]{0,4} (?!\w) )  # an address of IPv6
+    ) (?: [^\s'"`<>,;]* [^\s'"`<>,;.:!?()\[\]{}] )? ) |""".replace("NAME", _NAME)
+_SIGN = re.compile(r"[@/\\]|:[:\w]")  # each address has one; most messages have none, and are searched faster
+
+
+def _variable(address: str) -> re.Pattern[str]:
+    parts = r"""
     (?<!\w) (?P<quote>['"`]) (?: \\. | (?!(?P=quote)). )* (?: (?P=quote)(?!\w) | $ )
-    | (?P<uuid> \b [0-9a-f]{8} (?: -[0-9a-f]{4} ){3} - [0-9a-f]{12} \b )
+    | ADDRESS (?P<uuid> \b [0-9a-f]{8} (?: -[0-9a-f]{4} ){3} - [0-9a-f]{12} \b )
     | (?<![\w.]) -? (?P<number> \d+ (?: [.,]\d+ )* (?: e[+-]?\d+ )? ) (?!\w)
     | (?<!\w) (?= [a-z_]* \d ) (?P<word> \w+ )
-    """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII,
-)
+    """.replace("ADDRESS", address)
+    return re.compile(parts, re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII)
+
+
+_VARIABLE, _VARIABLE_OR_ADDRESS = _variable("(?P<address>(?!)) |"), _variable(_ADDRESS)
 _SEVERAL = re.compile(r"(?P<one>[#…])(?:, ?[#…])+")
 _HEX = re.compile(r"(?:0x)?[0-9a-f]{6,}", re.IGNORECASE)
 
@@ -39,8 +55,8 @@ _HEX = re.compile(r"(?:0x)?[0-9a-f]{6,}", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
     """A kind of errors, as a store has counted it. `kind_id`: the value for the filter `error`. `place`: module and
-    function of the user's code; empty if unknown. `message`: with `#` for each number or id and `…` for each quoted
-    value.
+    function of the user's code; empty if unknown. `message`: with `#` for each number or id, and `…` for each address,
+    path or quoted value.
 
     `runs`: the runs that failed with it since `first_ms`. `failed`: the tasks that failed with it and were not retried.
     `dead`: the dead letters among these tasks. `latest`: the id of one of the tasks that failed last. `course`: how
@@ -80,9 +96,10 @@ def place_of(traceback: str) -> str:
 
 
 def without_variables(message: str) -> str:
-    """The message without its variable parts: `#` stands for a number or an id, `…` for a quoted value. A list of such
-    parts becomes a single `#` or `…`."""
-    return _SEVERAL.sub(r"\g<one>", _VARIABLE.sub(_mark, message))
+    """The message without its variable parts: `#` stands for a number or an id, `…` for an address, a path or a quoted
+    value. A list of such parts becomes a single `#` or `…`."""
+    variable = _VARIABLE_OR_ADDRESS if _SIGN.search(message) else _VARIABLE
+    return _SEVERAL.sub(r"\g<one>", variable.sub(_mark, message))
 
 
 def _module(path: str) -> str:
@@ -91,7 +108,7 @@ def _module(path: str) -> str:
 
 
 def _mark(found: re.Match[str]) -> str:
-    if found["quote"]:
+    if found["quote"] or found["address"]:
         return "…"
     return _name_in(found["word"]) if found["word"] else "#"
 

@@ -251,7 +251,7 @@ KINDS_FIT = tables.TableFit(("kind",), ("error", "place"), drop=("runs", "dead",
 def errors(session: Session, /, name: str | None, since: float, limit: int) -> None:
     """List the kinds of errors with which runs of tasks have failed, the latest first.
 
-    A kind is a handler, a type, a place and a message without its numbers, ids and quoted values. `--error KIND` of
+    A kind is a handler, a type, a place and a message without its variable parts. `--error KIND` of
     other commands selects the tasks whose last failed run ended with this kind.
     """
 

@@ -150,7 +150,7 @@ async def get_stats(call: ApiCall, query: StatsQuery) -> ReportDocument:
 async def list_errors(call: ApiCall, query: ErrorQuery) -> ErrorList:
     """List the kinds of errors with which runs of tasks have failed, the latest first.
 
-    A kind is a handler, a type, a place and a message without its numbers, ids and quoted values. A handler has at most
+    A kind is a handler, a type, a place and a message without its variable parts. A handler has at most
     200 kinds, and the kind `other` for all further ones. Lists, counts and changes of tasks take a kind as the filter
     `error`.
     """
