@@ -308,8 +308,12 @@ async def test_a_notice_says_why_its_last_try_has_failed(space: Namespace) -> No
     [listed] = (await space.store.outbox(0, 10)).waiting
     assert isinstance(listed.notice, Notice)
     assert listed.notice.why == ("the receiver answered 503" + "!" * 10_000)[:200]
+    assert (await space.store.outbox(0, 1, notice.name)).waiting == (listed,)
+    assert (await space.store.outbox(0, 1, "another")).waiting == ()
     await space.do("SET", space.key(f"webhook:{notice.name}"), "x")
     await space.store.notice_later(notice.name, 0, "again")  # a damaged record stops nothing
+    [spoilt] = (await space.store.outbox(0, 1, notice.name)).waiting
+    assert not isinstance(spoilt.notice, Notice)
 
 
 async def test_webhooks_for_one_receiver_leave_room_in_the_outbox() -> None:

@@ -15,7 +15,7 @@ from holdfastd.operations.unreadable import (
     RETRY_ALL_UNREADABLE,
     RETRY_UNREADABLE,
 )
-from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_WEBHOOK
+from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_ALL_WEBHOOKS, RETRY_WEBHOOK
 from tests.cli.commands import Cli
 from tests.lua.operations import admission
 from tests.operations.faces import FACES, Case
@@ -33,9 +33,14 @@ RETRY = Case(
 REMOVE = Case(
     REMOVE_UNREADABLE, "", (*UNREADABLE, "remove", "--yes"), ("DELETE", "/queue/unreadable/{}"), answers={"purged": 1}
 )
-TRY_NOW = Case(RETRY_WEBHOOK, "", (), ("POST", "/webhooks/{}/retry"), answers={"answer": "due"})
+TRY_NOW = Case(RETRY_WEBHOOK, "", ("webhooks", "retry"), ("POST", "/webhooks/{}/retry"), answers={"answer": "due"})
 GIVE_UP = Case(
-    GIVE_UP_WEBHOOK, "", (), ("POST", "/webhooks/{}/give-up"), {"reason": "moved"}, answers={"answer": "given-up"}
+    GIVE_UP_WEBHOOK,
+    "",
+    ("webhooks", "give-up"),
+    ("POST", "/webhooks/{}/give-up"),
+    {"reason": "moved"},
+    answers={"answer": "given-up"},
 )
 LONG = replace(GIVE_UP, given={"reason": "x" * 1001}, answers=None, refusal="use a text of at most 1000 characters")
 
@@ -119,7 +124,7 @@ async def test_all_entries_are_put_back_or_removed_at_once_on_the_page(redis_set
         assert (said.note.outcome, await here.store.unreadable(10)) == ("2 removed", [])
 
 
-@pytest.mark.parametrize("face", ["form", "route"])
+@pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("case", [TRY_NOW, GIVE_UP, LONG], ids=str)
 async def test_an_act_on_a_webhook_is_the_same_through_each_face(
     redis_settings: RedisSettings, cli: Cli, case: Case, face: str
@@ -127,14 +132,50 @@ async def test_an_act_on_a_webhook_is_the_same_through_each_face(
     async with site(redis_settings) as here:
         await end_a_task(here, redis_settings.queue)
         (waiting,) = (await here.store.outbox(0, 10)).waiting
-        said = await FACES[face](cli, here, replace(case, subject=waiting.notice.name))
+        name = waiting.notice.name
+        said = await FACES[face](cli, here, replace(case, subject=name, words=(*case.words, name)))
         assert case.refusal in said.refusal if case.refusal else said.refusal == ""
-        if face == "route" and case.answers:
-            assert said.answer == {"webhook": waiting.notice.name, **case.answers}
-        assert (said.note.change, said.note.subject) == (case.act.name, waiting.notice.name)
+        if face != "form" and case.answers:
+            assert said.answer == {"webhook": name, **case.answers}
+        assert (said.note.change, said.note.subject) == (case.act.name, name)
         assert said.note.is_refused == bool(case.refusal)
         if not case.refusal:
-            unknown = await FACES[face](cli, here, replace(case, subject="t|none"))
+            unknown = await FACES[face](cli, here, replace(case, subject="t|none", words=(*case.words, "t|none")))
             assert "webhook t|none " in unknown.refusal
             assert ("does not wait (any more)" in unknown.refusal) == (case.act.name == "webhooks/remove")
             assert (unknown.note.subject, unknown.note.is_refused) == ("t|none", True)
+
+
+async def test_webhooks_are_listed_with_the_reason_and_tried_again_all_at_once(
+    redis_settings: RedisSettings, cli: Cli
+) -> None:
+    async with site(redis_settings) as here:
+        for task_id in ("kept", "lost", "new"):
+            await end_a_task(here, redis_settings.queue, task_id)
+            (notice,) = (await here.store.take_notices(10, 3_600_000))[0]
+            if task_id == "kept":
+                await here.store.notice_later(notice.name, 3_600_000, "the receiver answered 503")
+            elif task_id == "lost":
+                await here.store.notice_done(notice.name, "no answer within 10 s")
+        listed = (await anyio.to_thread.run_sync(cli, "webhooks", "--json")).document
+        assert {each["task_id"]: each["why"] for each in listed["webhooks"]} == {
+            "kept": "the receiver answered 503",
+            "new": "",
+        }
+        assert [(each["task_id"], each["why"]) for each in listed["given_up"]] == [("lost", "no answer within 10 s")]
+        shown = (await anyio.to_thread.run_sync(cli, "webhooks")).out
+        for word in ("retrying", "waiting", "given up", "the receiver answered 503", "no answer within 10 s"):
+            assert word in shown
+        assert "hunter2" not in shown
+        why = (await anyio.to_thread.run_sync(cli, "why", "kept")).out
+        assert "its webhook could not be delivered (1 try: the receiver answered 503), the next try is in " in why
+        assert "webhook" not in (await anyio.to_thread.run_sync(cli, "why", "new")).out
+        by_command = Case(RETRY_ALL_WEBHOOKS, "", ("webhooks", "retry", "--all"), ("", ""))
+        said = await FACES["command"](cli, here, by_command)
+        assert (said.answer, said.note.outcome) == ({"tried": 3, "left": 0}, "3 are tried now")
+        assert len((await here.store.take_notices(10, 3_600_000))[0]) == 3
+        assert "Try all now" in await here.page("/webhooks")
+        said = await FACES["form"](cli, here, by_command)
+        assert (said.note.change, said.note.outcome) == ("webhooks/retry-all", "3 are tried now")
+        wrong = await anyio.to_thread.run_sync(cli, "webhooks", "retry")
+        assert (wrong.status, "or give --all" in wrong.err) == (2, True)

@@ -94,6 +94,7 @@ LISTED: Mapping[str, Sequence[LazyCommand]] = {
         lazy("quiet", "Let hosts claim no more tasks until `supervisor resume`.", "host_commands:quiet"),
         lazy("resume", "Let quiet hosts claim tasks again.", "host_commands:resume"),
         lazy("dead", "List, show, retry and remove dead letters.", "tasks.dead:dead"),
+        lazy("webhooks", "List undelivered webhooks, try them again, give them up.", "webhook_commands:webhooks"),
         lazy("queue", "Inspect, clear or delete the queue.", "queue.queue:queue"),
         lazy("recover", "Put tasks of lost workers back into the queue.", "queue.queue:recover"),
     ),

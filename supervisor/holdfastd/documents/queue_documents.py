@@ -14,7 +14,7 @@ from holdfast.core.error_kinds import ErrorKind
 from holdfast.core.lanes import Lanes, LaneState, LimitOrder, UnreadableEntry
 from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, QuietOrder
 from holdfast.core.schedule_records import Occurrence, ScheduleRecord
-from holdfast.core.webhook_notice import GivenUpNotice, Notice, WaitingNotice
+from holdfast.core.webhook_notice import GivenUpNotice, Notice, Outbox, WaitingNotice
 from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLane, WorkerRecord
 from holdfast_config.lanes import Rate, rate
@@ -330,6 +330,25 @@ def webhook_document(each: WaitingNotice) -> WebhookDocument:
         "tries": 0,
         "due": due,
         "why": notice.why,
+    }
+
+
+class OutboxDocument(TypedDict):
+    """The webhooks that wait, the next to be tried first, and the last ones that were given up, the latest first.
+    `total` webhooks wait. `url`: for tasks without a webhook of their own."""
+
+    url: str
+    total: int
+    webhooks: list[WebhookDocument]
+    given_up: list[GivenUpDocument]
+
+
+def outbox_document(outbox: Outbox, given_up: Sequence[GivenUpNotice]) -> OutboxDocument:
+    return {
+        "url": mask_webhook(outbox.url) if outbox.url else "",
+        "total": outbox.total,
+        "webhooks": [webhook_document(each) for each in outbox.waiting],
+        "given_up": [given_up_document(each) for each in given_up],
     }
 
 

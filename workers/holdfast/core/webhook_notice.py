@@ -109,6 +109,11 @@ class Outbox:
     waiting: tuple[WaitingNotice, ...]
 
 
+def notice_name(task_id: str, turn: int, state: str) -> str:
+    """The name of the notice of a task that came to a state, spelled like the store's scripts spell it."""
+    return f"{task_id}|{turn}|{state}"
+
+
 def receiver_of(url: str) -> str:
     """The host and port in a URL, spelled like the store's scripts spell them; empty if the URL has none."""
     match = _URL.match(url)

@@ -10,6 +10,7 @@ from holdfast.core.quiet_hosts import Quiet, remedy, who
 from holdfast.core.task_states import State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import TrailStep, read_trail
+from holdfast.core.webhook_notice import WaitingNotice, notice_name
 from holdfast.core.words import duration
 from holdfast.core.worker_records import ServedLimits, WorkerRecord
 from holdfast.errors import UnknownTaskError
@@ -52,6 +53,7 @@ async def gather(
         parents=await _parents(store, task.waits_for[:PARENTS]),
         after=tuple((await store.results_of_parents(task_id, 0)).values()) if task.if_parent_fails else (),
         batch=await store.batch(task.batch) if task.batch else None,
+        webhook=await _webhook(store, task) if task.finished_ms else None,
     )
     return snapshot, workers
 
@@ -63,6 +65,12 @@ async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
         for step in await store.names_of_steps(task_id)
     ]
     return sorted(steps, key=lambda step: step.at_ms)
+
+
+async def _webhook(store: Store, task: TaskRecord) -> WaitingNotice | None:
+    """The notice of the end of a task, if it is not delivered yet."""
+    outbox = await store.outbox(0, 1, notice_name(task.task_id, task.turn, task.state))
+    return next(iter(outbox.waiting), None)
 
 
 def _held_up(quiet: Sequence[Quiet], hosts: Collection[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from holdfast.core.outcomes import ParentResult
 from holdfast.core.task_states import TERMINAL, State
 from holdfast.core.tasks import PlaceInLane, TaskRecord
 from holdfast.core.trail import TrailStep, is_asleep
+from holdfast.core.webhook_notice import Notice, WaitingNotice
 from holdfast.core.words import counted
 from holdfast.core.worker_records import ServedState, WorkerRecord, WorkerStage
 from holdfast.why.history import because, named
@@ -65,7 +66,7 @@ class TaskSnapshot:
     `owner`: the worker that runs the task. `parents`: the first three parents that the task still waits for. `after`:
     all its parents, without results. `held_up`: the orders by which no host may claim tasks, in words. `service`: the
     workers that could run the task. `held_back`: the reason why the supervisor of this host starts no quarantine
-    worker, or empty.
+    worker, or empty. `webhook`: the notice of the task's end, if it is not delivered yet.
     """
 
     task: TaskRecord
@@ -83,11 +84,17 @@ class TaskSnapshot:
     unknown_ms: int = 0
     held_back: str = ""
     are_registered: bool = True
+    webhook: WaitingNotice | None = None
 
 
 def outlook(snapshot: TaskSnapshot) -> str:
     """The state and the next event of a task, in one sentence."""
-    sentence = _SENTENCES[snapshot.task.state](snapshot) + _unless_expired(snapshot) + _of_batch(snapshot)
+    sentence = (
+        _SENTENCES[snapshot.task.state](snapshot)
+        + _unless_expired(snapshot)
+        + _of_batch(snapshot)
+        + _of_webhook(snapshot)
+    )
     if not (number := snapshot.task.pending):
         return sentence
     wait = "waits" if number == 1 else "wait"
@@ -188,6 +195,16 @@ def _of_batch(snapshot: TaskSnapshot) -> str:
     if batch is None or task.is_callback:
         return ""
     return f"; a task of batch {task.batch}: {_progress(batch)}"
+
+
+def _of_webhook(snapshot: TaskSnapshot) -> str:
+    waiting = snapshot.webhook
+    if waiting is None or not waiting.notice.why:
+        return ""
+    tries = f"{counted(waiting.notice.tries, 'try', 'tries')}: " if isinstance(waiting.notice, Notice) else ""
+    left = waiting.due_ms - snapshot.now_ms
+    again = f"the next try is in {span(left)}" if left > 0 else "it is tried again now"
+    return f"; its webhook could not be delivered ({tries}{waiting.notice.why}), {again}"
 
 
 def _unless_expired(snapshot: TaskSnapshot) -> str:

@@ -10,7 +10,6 @@ from msgspec import Meta
 from holdfast.client.schedule_definition import ScheduleSpec
 from holdfast.core.cadence import restored, words
 from holdfast.core.cadence.moments import read_moment
-from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import printed_times, queue_documents
 from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
 from holdfastd.operations import hosts, lanes, schedules, webhooks
@@ -243,30 +242,19 @@ class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     cursor: Offset = ""
 
 
-class WebhookList(TypedDict):
-    """A page of waiting webhooks; `total` webhooks wait. `url`: for tasks without a webhook of their own. `cursor`:
-    continues the list, empty on the last page. `given_up`: the last ones that were given up, latest first; they can
-    be tried again."""
+class WebhookList(queue_documents.OutboxDocument):
+    """A page of waiting webhooks, and the last ones that were given up; these can be tried again. `total` webhooks
+    wait. `url`: for tasks without a webhook of their own. `cursor`: continues the list, empty on the last page."""
 
-    url: str
-    total: int
-    webhooks: list[queue_documents.WebhookDocument]
-    given_up: list[queue_documents.GivenUpDocument]
     cursor: str
 
 
 async def list_webhooks(call: ApiCall, query: WebhookQuery) -> WebhookList:
     """List webhooks that wait to be delivered, the next to be tried first, and the last ones that were given up."""
-    after = int(query.cursor or 0)
-    outbox = await call.store.outbox(after, query.limit)
-    following = after + query.limit
-    return {
-        "url": mask_webhook(outbox.url) if outbox.url else "",
-        "total": outbox.total,
-        "webhooks": [queue_documents.webhook_document(each) for each in outbox.waiting],
-        "given_up": [queue_documents.given_up_document(each) for each in await call.store.given_up(query.limit)],
-        "cursor": str(following) if following < outbox.total else "",
-    }
+    outbox = await call.store.outbox(int(query.cursor or 0), query.limit)
+    following = int(query.cursor or 0) + query.limit
+    listed = queue_documents.outbox_document(outbox, await call.store.given_up(query.limit))
+    return {**listed, "cursor": str(following) if following < outbox.total else ""}
 
 
 WEBHOOKS = (

@@ -186,6 +186,7 @@ CHANGES = (
     change_of(unreadable.REMOVE_UNREADABLE, "/unreadable"),
     change_of(unreadable.REMOVE_ALL_UNREADABLE, "/unreadable"),
     change_of(webhooks.RETRY_WEBHOOK, "/webhooks"),
+    change_of(webhooks.RETRY_ALL_WEBHOOKS, "/webhooks"),
     change_of(webhooks.GIVE_UP_WEBHOOK, "/webhooks"),
 )
 

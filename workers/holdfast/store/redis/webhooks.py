@@ -59,9 +59,10 @@ class RedisWebhooks(RedisPart):
         this does not count as a try."""
         await self._run("webhook_later", name, delay_ms, int(untried), why[:WHY_KEPT])
 
-    async def outbox(self, offset: int, limit: int) -> Outbox:
-        """A page of notices that wait to be posted, in the order of posting; the first `offset` notices are skipped."""
-        url, total, *flat = await self._run("webhooks_list", offset, limit)
+    async def outbox(self, offset: int, limit: int, only: str = "") -> Outbox:
+        """A page of notices that wait to be posted, in the order of posting; the first `offset` notices are skipped.
+        `only`: the name of the one notice to list, if it waits."""
+        url, total, *flat = await self._run("webhooks_list", offset, limit, only)
         each = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
         waiting = tuple(WaitingNotice(_notice(name.decode(), fields), due) for name, due, fields in each)
         return Outbox(url.decode(), total, waiting)
