@@ -311,9 +311,10 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it(
 async def test_a_task_whose_handler_nobody_has_fails_when_its_time_is_over() -> None:
     handlers = Handlers()
     handlers.register("known")(upper)
-    settings = load({"scheduler_type": "memory", "unknown_handler_timeout": 1.0})
+    settings = load({"scheduler_type": "memory", "unknown_handler_timeout": 1.5})
     async with create_broker(settings) as broker, broker.working(handlers):
         task_id = await broker.manager.run_task(name="new", kwargs={})
         record = await broker.manager.wait(task_id, timeout=WITHIN)
     assert (record.state, record.dead, record.attempts) == (State.FAILED, True, 0)
     assert record.reason.startswith("no worker has served handler new in lane")
+    assert (record.finished_ms or 0) - record.created_ms >= 1500

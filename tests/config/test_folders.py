@@ -4,12 +4,21 @@ folders."""
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
-from holdfast_config.service_folders import LONGEST_SOCKET, SOCKET_PATH_LIMIT, Project, runtime_base, state_base
+from holdfast_config.service_folders import (
+    LONGEST_SOCKET,
+    SOCKET_PATH_LIMIT,
+    Project,
+    listens,
+    runtime_base,
+    state_base,
+)
 from tests.config.conftest import Load, Problems
 
 SERVICE = {"STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "RUNTIME_DIRECTORY": "/run/a:/run/b"}
@@ -68,3 +77,20 @@ def test_bytes_are_counted_not_characters(problems: Problems) -> None:
 def test_a_default_that_is_too_long_names_the_variable_it_came_from(problems: Problems) -> None:
     (line,) = problems({"XDG_RUNTIME_DIR": "/" + "r" * 100})
     assert line.startswith("XDG_RUNTIME_DIR: ")
+
+
+def test_a_process_whose_queue_of_connections_is_full_listens(short_path: Path) -> None:
+    path = short_path / "a.sock"
+    assert not listens(path)
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.socket(socket.AF_UNIX))
+        server.bind(str(path))
+        assert not listens(path)
+        server.listen(0)
+        assert listens(path)
+        with suppress(BlockingIOError):
+            while True:
+                client = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+                client.connect(str(path))
+        assert listens(path)
+    assert not listens(short_path / ("a" * 200))

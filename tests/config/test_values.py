@@ -24,6 +24,7 @@ LISTEN = "must be PORT, HOST:PORT or unix:PATH, as in 9464, 0.0.0.0:9464 or unix
 LONG_PATH = "the path of the socket has 108 bytes, the system allows 107; choose a shorter one"
 TRACE_URL = "must be a URL with {trace_id}, and {span_id} if wanted, as in http://host:16686/trace/{trace_id}"
 WEBHOOK = f"{addresses.WEBHOOK_RULE}; or off"
+WEB_TOKEN = "must be 16 or more letters, digits and signs, without spaces"
 WEBHOOK_SECRET = "must be whsec_ followed by base64, or another text that is not empty"
 
 BAD = [
@@ -69,6 +70,10 @@ BAD = [
     ("HOLDFAST_WEBHOOK_URL", "http://0177.0.0.1/", "'http://0177.0.0.1/'", WEBHOOK),
     ("HOLDFAST_WEBHOOK_SECRET", "whsec_no base64", "***", WEBHOOK_SECRET),
     ("HOLDFAST_WEBHOOK_SECRET", "whsec_", "***", WEBHOOK_SECRET),
+    ("HOLDFAST_WEB_TOKEN", "fifteen-letters", "***", WEB_TOKEN),
+    ("HOLDFAST_WEB_TOKEN", "seventeen letters", "***", WEB_TOKEN),
+    ("HOLDFAST_WEB_TOKEN", "seventeen\x1bletters", "***", WEB_TOKEN),
+    ("HOLDFAST_WEB_TOKEN", "siebzehn-zeichen-ä", "***", WEB_TOKEN),
     ("REDIS_URL", "http://:s3cret@a/0", "'http://:***@a/0'", URLS),
     ("REDIS_URL", "redis://:s3cret@a:port/0", "'redis://:***@a:port/0'", URLS),
     ("REDIS_URL", "redis://:s3/cret@a", "'redis://:***@a'", URLS),
@@ -102,6 +107,12 @@ def test_a_bad_value_is_named_with_what_is_allowed(
     problems: Problems, key: str, value: str, as_shown: str, allowed: str
 ) -> None:
     assert problems({key: value}) == (f"{key}: {as_shown}: {allowed}",)
+
+
+def test_a_token_of_the_dashboard_may_have_sixteen_characters(read: Load) -> None:
+    token = read(environ={"HOLDFAST_WEB_TOKEN": "sixteen-letters!"}).web_token
+    assert token is not None
+    assert token.get_secret_value() == "sixteen-letters!"
 
 
 def test_a_redis_that_is_asked_for_must_be_named(problems: Problems) -> None:

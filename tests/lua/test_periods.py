@@ -89,7 +89,11 @@ async def test_hours_and_days_are_made_of_what_is_packed(space: Namespace) -> No
     await duty.pack()
     found = [at async for at, rollup in space.store.rollups(HOUR, start, start + DAY) if rollup is not None]
     assert found == [start + hour * HOUR for hour in range(16, 23)], "a steward that starts looks eight hours back"
-    await space.advance(2 * MINUTE)
+    await space.advance(2 * MINUTE - MINUTE // 10)
+    await duty.pack()
+    [(_, early)] = [each async for each in space.store.rollups(DAY, start, start + DAY)]
+    assert early is None, "samples may come for two minutes more"
+    await space.advance(MINUTE // 10)
     await duty.pack()
     [(_, day)] = [each async for each in space.store.rollups(DAY, start, start + DAY)]
     assert day is not None

@@ -8,4 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-EQUIVALENTS: Mapping[str, str] = {}
+_OF_A_CLOCK = "two readings of a clock of nanoseconds never differ by exactly the bound; one look later is as good"
+
+EQUIVALENTS: Mapping[str, str] = {
+    "workers/holdfast/store/ledger/replicate.py Replication._look_for_lost_requests: "
+    "if monotonic() - self._looked >= LOOK: => if monotonic() - self._looked > LOOK:": _OF_A_CLOCK,
+}

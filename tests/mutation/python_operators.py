@@ -80,8 +80,9 @@ class _Walk:
                 yield from self._function(statement, place)
             case ast.ClassDef():
                 named = _Place(_below(place.where, statement.name), place.line, place.bound)
-                for each in (*statement.decorator_list, *statement.keywords):
-                    yield from self._expression(each, named)
+                for each in statement.decorator_list:
+                    if not _is_form(each):
+                        yield from self._expression(each, named)
                 yield from self.body(statement, named)
             case _:
                 yield from self._dropped(statement, place)
@@ -273,6 +274,11 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+def _is_form(decorator: ast.expr) -> bool:
+    """`dataclass(frozen=True, slots=True)` and the like hold for the type checker and for memory; no test sees them."""
+    return isinstance(decorator, ast.Call) and ast.unparse(decorator.func) in {"dataclass", "dataclasses.dataclass"}
+
+
 def _for_types(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"
 
@@ -297,4 +303,6 @@ def _has_text(node: ast.AST) -> bool:
 
 
 def _is_unit(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id.isupper())
+    """A number or the name of one; a division by a text is a path."""
+    is_number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+    return is_number or (isinstance(node, ast.Name) and node.id.isupper())

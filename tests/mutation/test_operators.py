@@ -20,6 +20,8 @@ PYTHON = [
     ("x = a + 1", "constant", ["x = a - 1", "x = a + 2"]),
     ("x = seconds * 1000", "unit", ["x = (seconds)"]),
     ("x = seconds * 1000", "constant", []),
+    ("x = folder / 'children'", "unit", []),
+    ("@dataclass(frozen=True)\nclass A: pass", "constant", []),
     ("f(a)", "dropped statement", ["pass"]),
     ("async def g():\n    await f(a)", "dropped statement", ["async def g():\n    pass"]),
     ("try:\n    f()\nfinally:\n    g()", "dropped statement",

@@ -206,6 +206,10 @@ async def test_an_edit_keeps_what_the_form_did_not_change_and_a_new_one_overwrit
             {"password": "hunter2", "deep": False},
             {"team": "b"},
         )
+        await here.manager.schedules.remove("sweep")
+        kept = form | {"rule": "15m", "known": "1", "arguments": "{}"}
+        assert (await here.change("/schedules/set", **kept)).status_code == 303, "removed while the form was open"
+        assert (await spec_of(here, "sweep"))["every"] == "15m"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast_config import RedisSettings
-from holdfastd.documents.task_list import USUAL_COLUMNS
+from holdfastd.documents.task_list import TASK_COLUMNS, USUAL_COLUMNS
 from holdfastd.web.queue import found_tasks
 from tests.lua.operations import introduction
 from tests.web.handlers import working
@@ -161,6 +161,9 @@ async def test_the_address_has_the_columns_and_forms_and_links_keep_them(redis_s
         assert more
         assert more[1].count("columns=") == 3
         assert 'href="/task?id=' in await here.page("/tasks?columns=lane"), "each row leads to its task"
+        every = await here.page("/tasks?columns=" + ",".join(TASK_COLUMNS))
+        numbers = {"wait", "duration", "runs", "turn", "attempts", "deliveries", "crashes"}
+        assert {each.lower() for each in re.findall(r'<th scope="col" class="number">(\w+)', every)} == numbers
         assert "no column 'colour'; the columns are task, handler" in await here.page("/tasks?columns=colour", 400)
 
 

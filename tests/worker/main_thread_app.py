@@ -46,6 +46,13 @@ def leave() -> str:
     return "left"
 
 
+@handlers.register("heeded", thread="main")
+def heeded() -> str:
+    """What `leave` would have changed for others."""
+    handler = signal.getsignal(signal.SIGALRM)
+    return handler.name if isinstance(handler, signal.Handlers) else repr(handler)
+
+
 @handlers.register("stay", thread="main", max_attempts=1)
 def stay(task: Task) -> None:
     """Sleeps until somebody interrupts it."""

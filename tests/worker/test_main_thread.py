@@ -49,6 +49,7 @@ async def test_the_timer_of_a_function_does_not_interrupt_the_next_one(short_pat
     async with stage(short_path, workers=1, handler=APP, concurrency=1) as scene:
         pid = scene.pool.pid_of("worker 0")
         assert await run(scene, "leave") == "left"
+        assert await run(scene, "heeded") == signal.SIG_DFL.name, "the handler of the signal is gone, too"
         assert await run(scene, "outlast", max_attempts=1) == str(pid)
 
 
