@@ -48,6 +48,34 @@ def test_a_dashboard_by_itself_carries_nothing_of_the_command_line() -> None:
     assert not UNUSED & set(loaded.split())
 
 
+DASHBOARD = "from holdfastd.parent import lean_imports; lean_imports.prepare_dashboard()\n"
+
+
+def test_the_server_of_a_dashboard_carries_nothing_of_the_command_line() -> None:
+    loaded = told(
+        f"{SERVICE}{DASHBOARD}import sys\n"
+        "from holdfast_config import load\n"
+        "from holdfastd.web import web_process\n"
+        "web_process.server_of(lambda: None, load())\n"
+        "print(*(name for name, each in sys.modules.items() if type(each) is not lean_imports.PackageOnDemand))"
+    )
+    assert "uvicorn.lifespan.off" in loaded.split()
+    assert not {"uvicorn", "click", "multiprocessing", "html", "logging.config", "difflib"} & set(loaded.split())
+
+
+@pytest.mark.parametrize(
+    ("use", "answer"),
+    [
+        ("from html import unescape; print(unescape('&lt;'))", "<"),
+        ("import http.client; print(http.client.responses[404])", "Not Found"),
+        ("import logging.config as c; print(c.dictConfig.__name__, hasattr(c, 'nothing'))", "dictConfig False"),
+        ("from uvicorn import Config, run; print(Config.__module__, run.__module__)", "uvicorn.config uvicorn.main"),
+    ],
+)
+def test_modules_on_demand_of_a_dashboard_are_whole(use: str, answer: str) -> None:
+    assert told(f"{SERVICE}{DASHBOARD}{use}") == answer
+
+
 @pytest.mark.parametrize(
     ("use", "answer"),
     [

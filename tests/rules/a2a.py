@@ -15,8 +15,8 @@ _PROCESS = "tests/a2a/test_process.py"
 A2A = (
     Rule(
         "the agent is off unless it is asked for",
-        "*(a2a.ROUTES if access.settings.web_a2a else ()),",
-        "*a2a.ROUTES,",
+        "*(_agent() if access.settings.web_a2a else ()),",
+        "*_agent(),",
         f"{_PROCESS}::test_without_the_setting_there_is_no_agent",
     ),
     Rule(

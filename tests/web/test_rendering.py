@@ -6,7 +6,10 @@ import pytest
 
 from holdfast.core.rollup import MINUTE, Figures
 from holdfast.store.periods import Period
+from holdfastd.parent.child_builder import ChildBuilder
+from holdfastd.web import rendering
 from holdfastd.web.pages.report_pages import Chart, course_charts, course_of
+from holdfastd.web.queue.redaction import Redaction
 from holdfastd.web.rendering import ago, brief_id, moments, without_modules
 
 
@@ -61,3 +64,14 @@ def rates_of(*runs: int) -> list[float | None]:
 def test_a_chart_leaves_out_the_minute_that_runs() -> None:
     assert rates_of(60, 120, 6) == [1.0, 2.0]
     assert rates_of(0, 0, 6) == [0.0, 0.0, 0.1], "nothing has run before it"
+
+
+def test_templates_that_a_child_has_compiled_are_compiled_by_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = ChildBuilder.start(rendering.compiled_templates).take()
+    assert code
+    monkeypatch.setattr(rendering.BUILT, "code", code)
+    found = rendering.environment(Redaction.of(("no_such_name",)))
+    monkeypatch.setattr(found, "compile", None)
+    for name in found.list_templates():
+        assert found.get_template(name)
+    assert not code

@@ -11,6 +11,7 @@ import gc
 import os
 import pickle
 import signal
+import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -96,15 +97,18 @@ def import_pool() -> None:
 
     lean_imports.prepare(telemetry=False)  # first: it makes the imports below lighter
 
-    from holdfastd.parent.script_builder import ScriptBuilder
+    from holdfast.store.redis import scripts
+    from holdfastd.parent.child_builder import build_scripts
 
-    builder = ScriptBuilder.start()
+    # With another processor, a child builds the store's Lua scripts while this process imports modules.
+    is_alone = sys.platform != "linux" or len(os.sched_getaffinity(0)) == 1
+    builder = None if is_alone else build_scripts()
 
     from holdfastd.parent import parent_process, preload
 
     preload.import_modules()
-    if builder is not None:
-        builder.take()
+    if builder is not None:  # if the child has failed, a script is built at its first use
+        scripts.SHIPPED.update(builder.take() or {})
     preload.preload()
     assert parent_process
 
@@ -114,6 +118,7 @@ def import_dashboard() -> None:
     from holdfastd.parent import lean_imports
 
     lean_imports.prepare(telemetry=False)  # first: it makes the imports below lighter
+    lean_imports.prepare_dashboard()
     with suppress(ModuleNotFoundError):
         from holdfastd.web import web_process
 

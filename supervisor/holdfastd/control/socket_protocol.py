@@ -178,7 +178,7 @@ class AskScale(Ask[Scaled], frozen=True, tag="scale"):
 
 
 class AskStacks(Ask[StacksOrdered], frozen=True, tag="stacks"):
-    """Have the worker of this incarnation write the stacks of its threads to its memory."""
+    """Have the worker of this incarnation write the stacks of its threads and of its tasks to its memory."""
 
     incarnation: str
 

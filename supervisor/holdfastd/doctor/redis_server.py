@@ -4,7 +4,6 @@ and clients."""
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterator, Sequence
 
 from holdfast.core.store_info import (
@@ -71,7 +70,7 @@ def _judge_topology(server: ServerInfo) -> Iterator[Finding]:
 
 def judge_timing(timing: TimingInfo) -> Iterator[Finding]:
     trips = sorted(timing.round_trips_ms)
-    median, late = statistics.median(trips), trips[max(0, round(len(trips) * 0.99) - 1)]
+    median, late = trips[len(trips) // 2], trips[max(0, round(len(trips) * 0.99) - 1)]
     text = f"a round trip takes {median:.2f} ms (p50 of {len(trips)}), {late:.2f} ms (p99)"
     fix = "check the server's load and SLOWLOG, and run the workers nearer to it"
     if median > SLOW_MS or late > STALLS_MS:

@@ -8,7 +8,6 @@ tasks may have a name that nobody knows any more.
 from __future__ import annotations
 
 from collections.abc import Collection
-from difflib import get_close_matches
 from typing import Annotated, Protocol
 
 from msgspec import Meta
@@ -41,6 +40,8 @@ def check_known(kind: str, name: str, known: Collection[str]) -> None:
 
 def meant(name: str, known: Collection[str]) -> str:
     """A hint with similar known names: `did you mean mail?`"""
+    from difflib import get_close_matches  # rarely needed, and every process would keep it
+
     near = get_close_matches(name, known, MOST)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Annotated, TypedDict
 
 import msgspec
@@ -150,6 +149,8 @@ class HandlerCalls:
 
 
 def _told(place: str, why: str, free: set[str]) -> str:
+    from difflib import get_close_matches  # rarely needed, and every process would keep it
+
     near = get_close_matches(place, free, 1)
     return f"{place}: {why}" + (f", did you mean {near[0]}?" if near and place not in free else "")
 

@@ -1,4 +1,4 @@
-"""Acts on the supervisor of this host: set its number of workers, and write the thread stacks of a worker."""
+"""Acts on the supervisor of this host: set its number of workers, and write the stacks of a worker."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def scale_workers(doing: Doing, given: ScaleWorkers) -> ScaledPool:
 
 
 async def write_stacks(doing: Doing, given: WriteStacks) -> None:
-    """Make a worker of this host write the stacks of its threads."""
+    """Make a worker of this host write the stacks of its tasks and of its threads."""
     await LocalSupervisor(doing.settings).write_stacks(given.worker)
 
 

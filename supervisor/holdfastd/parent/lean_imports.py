@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 # A package on demand: its `__init__.py` does not run when one of its modules is imported, but on the first use of a
-# name that `__init__.py` defines. Code that imports the package sees no difference.
+# name that `__init__.py` defines. Code that imports the package sees no difference. A module without modules of its own
+# can be on demand, too.
 
 _lock = RLock()  # other threads wait until `__init__.py` has run
 _running: set[str] = set()
@@ -27,7 +28,9 @@ class PackageOnDemand(ModuleType):
         if name.startswith("__") and name != "__all__":  # the import system looks these names up
             raise missing
         module = f"{self.__name__}.{name}"
-        if find_spec(module) is not None:
+        if home := HOMES.get(module):
+            return getattr(importlib.import_module(home), name)
+        if hasattr(self, "__path__") and find_spec(module) is not None:
             return importlib.import_module(module)
         with _lock:
             if self.__name__ in _running:  # the package's own `__init__.py` looks the name up while it runs
@@ -69,6 +72,12 @@ ON_DEMAND = (
     "redis.asyncio",  # its `__init__.py` imports the client with its table of all commands
     "uvicorn",  # its `__init__.py` imports the command line
 )
+HOMES = {"uvicorn.Config": "uvicorn.config"}  # the module that defines a name, for which `__init__.py` need not run
+OF_DASHBOARD = (  # modules on demand in the web process; its libraries import them for what it never does
+    "html",  # its table of entities is needed only for texts with `&`
+    "http.client",
+    "logging.config",
+)
 
 
 def prepare(*, telemetry: bool) -> None:
@@ -80,6 +89,12 @@ def prepare(*, telemetry: bool) -> None:
         importlib.import_module("structlog")
         importlib.import_module("redis.asyncio.connection")
     _offer_telemetry_of_redis()
+
+
+def prepare_dashboard() -> None:
+    """Put modules on demand that only the web process imports. Call this in the web process, before its imports."""
+    for name in OF_DASHBOARD:
+        put_on_demand(name)
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from holdfastd.core.commands import Announce
 from holdfastd.core.slots import ChildKind, Slot, SupervisionPolicy
 from holdfastd.embedded.data_folder import StoreLaunchError, read_start_failure
 from holdfastd.embedded.launch import data_directory, prepare
-from holdfastd.parent import prctl, preload, start_checks
+from holdfastd.parent import lean_imports, prctl, preload, start_checks
 from holdfastd.parent.fork import LINUX, Kernel
 from holdfastd.parent.parent import Parent
 from holdfastd.parent.preload_handler import is_preloaded, preload_handler
@@ -229,6 +229,7 @@ def service_spec(
 def _serve_dashboard(settings: Settings, dashboard: ListeningSocket, channel: socket.socket) -> int:
     """Serve the dashboard. This runs in the web process, the only process that imports the packages of the extra
     `web`."""
+    lean_imports.prepare_dashboard()
     return int(importlib.import_module("holdfastd.web.web_process").run(settings, dashboard.listener, channel))
 
 

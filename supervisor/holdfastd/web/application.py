@@ -16,7 +16,6 @@ from starlette.staticfiles import StaticFiles
 from holdfast.errors import HoldfastError
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.operations.errors import meaning_of
-from holdfastd.web.a2a import agent_endpoint as a2a
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.access.guard import Guard
@@ -130,7 +129,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *(Route(route.path, framed(route.endpoint)) for route in PAGES),
             *STREAMS,
             Route("/find", find_page.find),
-            *(a2a.ROUTES if access.settings.web_a2a else ()),
+            *(_agent() if access.settings.web_a2a else ()),
             *(Route(change.path, changing(change.answer), methods=["POST"]) for change in CHANGES),
             Route("/schedules/fires", framed(schedule_pages.fires), methods=["POST"]),
             Route("/tasks/chosen", changing(change_chosen), methods=["POST"]),
@@ -147,6 +146,13 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
     app.state.bulk_work, app.state.warnings = BulkWork(access), dict[str, str]()
     app.state.memory = worker_pages.MemoryCourses()
     return app
+
+
+def _agent() -> tuple[Route, ...]:
+    """The routes of the agent, which is imported only where it is served."""
+    from holdfastd.web.a2a import agent_endpoint
+
+    return agent_endpoint.ROUTES
 
 
 def framed(endpoint: Endpoint) -> Endpoint:

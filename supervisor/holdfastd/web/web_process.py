@@ -24,11 +24,14 @@ from holdfast.exits import ChildExit
 from holdfast.ipc.channel import Beat, Leave, Ready
 from holdfast.ipc.child_end import ParentLink
 from holdfast.store import open_store
+from holdfast.store.redis import scripts
 from holdfast_config import Settings
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.standard_error import STREAM
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.control.open_connections import AcceptLoop, OpenConnection, OpenConnections
+from holdfastd.parent.child_builder import ChildBuilder, build_scripts
+from holdfastd.web import rendering
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.application import application
@@ -209,6 +212,7 @@ _log = structlog.get_logger("holdfast.web")
 def run(settings: Settings, listener: socket.socket | None, channel: socket.socket) -> int:
     """Serve until the parent sends `Leave` or is gone; the answer is the exit status."""
     assert listener is not None
+    _build_templates()
     faulthandler.register(signal.SIGUSR1, STREAM.descriptor(), all_threads=True)
     try:
         return uvloop.run(_live(settings, listener, ParentLink(channel)))
@@ -219,6 +223,8 @@ def run(settings: Settings, listener: socket.socket | None, channel: socket.sock
 
 def run_alone(settings: Settings, listener: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT."""
+    scripts.SHIPPED.update(build_scripts().take() or {})  # in a pool the parent has built them
+    _build_templates()
 
     async def live() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -227,6 +233,11 @@ def run_alone(settings: Settings, listener: socket.socket) -> None:
         await serve(settings, listener, stop, lambda: None)
 
     uvloop.run(live())
+
+
+def _build_templates() -> None:
+    """Have the templates compiled in a child process, before this process has a loop or a thread."""
+    rendering.BUILT.code = ChildBuilder[dict[str, bytes]].start(rendering.compiled_templates).take() or {}
 
 
 async def _live(settings: Settings, listener: socket.socket, link: ParentLink) -> ChildExit:

@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import os, signal
 from holdfast.store.redis import scripts
-from holdfastd.parent.script_builder import ScriptBuilder
+from holdfastd.parent.child_builder import build_scripts
 
 fork = os.fork
 
@@ -22,10 +22,8 @@ def dying():
 
 if {killed}:
     os.fork = dying
-os.sched_getaffinity = lambda _: {{0, 1}}  # with one processor no child is asked
-builder = ScriptBuilder.start() if {with_child} else None
-if builder is not None:
-    builder.take()
+if {with_child}:
+    scripts.SHIPPED.update(build_scripts().take() or {{}})
 built_by_child = len(scripts.SHIPPED)
 product = scripts.product()
 print(built_by_child, hash(tuple(sorted((each.name, each.source, each.sha) for each in product.values()))))
