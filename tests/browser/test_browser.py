@@ -196,6 +196,13 @@ def test_chosen_tasks_are_canceled_only_after_a_question(chromium: Any, address:
         page.on("dialog", lambda dialog: (questions.append(dialog.message), dialog.dismiss()))
         page.goto("/tasks")
         page.check("input[name=task_id] >> nth=0")
+        assert page.inner_text("[data-selected]") == "1 selected"
+        page.check("thead th.choose input")
+        number = page.locator("tbody input[name=task_id]:checked").count()
+        assert number == page.locator("tbody input[name=task_id]").count(), (
+            "the box in the head ticks all that are shown"
+        )
+        assert page.inner_text("[data-selected]") == f"{number} selected"
         page.click("button[value=cancel]")
         assert questions == ["Cancel the selected tasks?"]
         assert page.url.endswith("/tasks")

@@ -94,7 +94,9 @@ async def test_a_filter_without_tasks_offers_no_change(redis_settings: RedisSett
         assert "/bulk/begin" not in shown
 
 
-async def test_a_change_says_of_which_handlers_and_errors_its_tasks_are(redis_settings: RedisSettings) -> None:
+async def test_a_change_says_of_which_handlers_and_errors_its_tasks_are(
+    redis_settings: RedisSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with site(redis_settings) as here, working(redis_settings):
         for number in range(3):
             await here.manager.run_task(name="broken", kwargs={"why": f"no customer {number}"}, task_id=f"t{number}")
@@ -105,6 +107,13 @@ async def test_a_change_says_of_which_handlers_and_errors_its_tasks_are(redis_se
         assert "<b>3</b> tasks." in shown
         assert re.search(r"<b>3</b> broken <span[^>]*>ValueError</span>", shown)
         assert "1 task was retried before, and is left out." in shown
+        monkeypatch.setattr(found_tasks, "STEP", 1)
+        many = await here.page("/tasks/bulk?verb=retry&state=failed")
+        assert re.search(r"<b>3</b> broken <span[^>]*>ValueError</span>", many), (
+            "of more tasks than a sample, the counts"
+        )
+        narrow = await here.page("/tasks/bulk?verb=retry&state=failed&newer=1d")
+        assert "Of the newest 1:" in narrow, "a filter for which the store has no counts"
         kind = (await here.manager.get_task("t1")).error_kind
         heading = re.search(r"<h1>(.*?)</h1>", await here.page(f"/tasks/bulk?verb=retry&state=failed&error={kind}"))
         assert heading

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import msgspec
@@ -18,7 +18,8 @@ from starlette.requests import Request
 from holdfast.client.bulk_steps import BulkSteps, CountedTasks, counted_tasks
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.bulk_changes import BulkChange, BulkVerb
-from holdfast.core.tasks import Page, TaskRecord
+from holdfast.core.task_states import State
+from holdfast.core.tasks import Page, TaskRecord, Wanted
 from holdfast.errors import HoldfastError, StoreUnavailableError
 from holdfastd.operations.many_tasks import ended, failed
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
@@ -89,6 +90,7 @@ async def counted_meanwhile(request: Request, change: BulkChange, before: Counte
 # The first tasks that a change finds, by their handler and the type of their error.
 
 MOST_GROUPS = 6
+MOST_KINDS = 25  # kinds of errors that are read for a change of failed tasks
 SAMPLED = 0.01  # seconds after which no further call begins
 
 
@@ -97,7 +99,7 @@ class ChangeSample:
     """The first tasks of a change. `groups`: of these, the number with one handler and one word, the largest first; the
     word is the type of the error, or the state. `others`: the number of tasks in smaller groups. `retried`: how many
     were retried before, so that a retry leaves them out. `reason`: that of the first task. `is_all`: there are no more
-    tasks."""
+    tasks. `is_counted`: the groups are those of all tasks, by the store's counts of kinds of errors."""
 
     number: int = 0
     groups: tuple[tuple[str, str, int], ...] = ()
@@ -105,6 +107,7 @@ class ChangeSample:
     retried: int = 0
     reason: str = ""
     is_all: bool = False
+    is_counted: bool = False
 
 
 async def sample_of(access: QueueAccess, change: BulkChange) -> ChangeSample:
@@ -116,15 +119,32 @@ async def sample_of(access: QueueAccess, change: BulkChange) -> ChangeSample:
         if not cursor or len(found) >= STEP or time.monotonic() >= until:
             break
     kept = [task for task in found if change.verb is not BulkVerb.RETRY or not task.retried_as]
-    groups = Counter((task.name, _word(task)) for task in kept).most_common()
+    groups = Counter((task.name, _word(task)) for task in kept)
+    by_kind = await _failed_by_kind(access, change) if cursor else None
+    largest = (by_kind or groups).most_common()
     return ChangeSample(
         number=len(kept),
-        groups=tuple((*group, number) for group, number in groups[:MOST_GROUPS]),
-        others=sum(number for _, number in groups[MOST_GROUPS:]),
+        groups=tuple((*group, number) for group, number in largest[:MOST_GROUPS]),
+        others=sum(number for _, number in largest[MOST_GROUPS:]),
         retried=len(found) - len(kept),
         reason=kept[0].reason if kept else "",
         is_all=not cursor,
+        is_counted=not cursor or bool(by_kind),
     )
+
+
+async def _failed_by_kind(access: QueueAccess, change: BulkChange) -> Counter[tuple[str, str]] | None:
+    """The number of failed tasks by handler and type of error, from the counts of the store. None if the filter asks
+    for more than states of failed tasks and a handler."""
+    wanted, states = change.wanted, set(change.wanted.states)
+    is_plain = replace(wanted, states=(), name="", newest_first=False) == Wanted() and not change.text
+    if not is_plain or not states <= {State.FAILED, State.REJECTED}:
+        return None
+    _, kinds = await access.store.error_kinds(wanted.name or None, 0, 0, MOST_KINDS)
+    found = Counter[tuple[str, str]]()
+    for kind in kinds:
+        found[kind.handler, kind.type.rpartition(".")[2]] += kind.failed if State.REJECTED in states else kind.dead
+    return +found
 
 
 def _word(task: TaskRecord) -> str:
