@@ -57,6 +57,16 @@ async def test_receiver_that_fails_is_told_again_under_the_same_id(short_path: P
             assert ids == {"t.1.completed"}
 
 
+async def test_a_webhook_that_waits_says_why_its_last_try_has_failed(short_path: Path) -> None:
+    with receiver(*[status(503)] * 50) as ear:
+        async with stage(short_path, **REACHABLE) as scene:
+            await scene.submit_on("t", SubmitOptions(webhook=ear.url))
+            for _ in range(2):  # the second try begins after the end of the first was stored
+                ear.next()
+            (waiting,) = (await scene.store.outbox(0, 10)).waiting
+            assert waiting.notice.why == "the receiver answered 503"
+
+
 @pytest.mark.parametrize("receivers", [1, UNPROVEN_AT_ONCE + 5])
 async def test_receivers_that_never_answer_keep_no_other_waiting(short_path: Path, receivers: int) -> None:
     """A hundred webhooks of one of them, or of more of them than there are places for such."""

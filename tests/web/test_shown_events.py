@@ -29,6 +29,7 @@ CLAIM = f"1:{'ab' * 16}:232"
         ("settled", f"failed 1 {CLAIM} ValueError: no", "ValueError: no", "bad"),
         ("settled", f"input-required 1 {CLAIM} ", "turn 1 asks for input", "warn"),
         ("retry", f"{CLAIM} ValueError: no", "failed, will be retried: ValueError: no", "bad"),
+        ("step", "6 charge", "step 6 is recorded: charge", "rest"),
         ("accepted", "own", "submitted through Holdfast", "rest"),
         ("lane-paused", "the provider is down", "paused: the provider is down", "warn"),
         ("lane-resumed", "", "resumed", "good"),

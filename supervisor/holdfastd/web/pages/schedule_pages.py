@@ -159,7 +159,7 @@ def _results(lines: Sequence[Occurrence]) -> list[ScheduleResult]:
     ends = {line.task: line for line in lines if line.what is Chronicle.ENDED}
     found = list[ScheduleResult]()
     for line in lines:
-        planned = line.scheduled_at or line.at
+        planned = line.at if line.what is Chronicle.SET else line.scheduled_at or line.at
         if line.what is Chronicle.FIRED and (end := ends.pop(line.task, None)):
             found.append(ScheduleResult(planned, end.detail, line.task, line.detail, (end.at - line.at) / 1000))
         elif line.what is Chronicle.FIRED:

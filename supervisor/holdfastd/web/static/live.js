@@ -121,7 +121,7 @@
       link(whose, event.page, event.id).className = "id";
       if (event.handler) link(handler, `/handler?name=${encodeURIComponent(event.handler)}`, event.handler);
       const sentence = event.sentence.length > 160 ? `${event.sentence.slice(0, 159)}…` : event.sentence;
-      for (const [place, part] of sentence.split(/(\bworker [0-9a-f]{8}\b|\btask [\w.-]*@[\w.-]+)/).entries()) words.append(place % 2 ? named(part) : part);
+      for (const [place, part] of sentence.split(/(\bworker [0-9a-f]{8}\b|\btask [\w.-]*@[\w.-]+)/).entries()) words.firstElementChild.append(place % 2 ? named(part) : part);
       rows.prepend(row);
     }
     waiting = [];

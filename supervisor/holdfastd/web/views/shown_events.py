@@ -86,7 +86,8 @@ def sentence(event: str, detail: str, at_ms: int = 0) -> str:
     else:
         found = _WORDS[event](detail) if event in _WORDS else detail
     badge = label(event, detail)
-    return found.removeprefix(f"{badge}: ").removeprefix(f"{badge} ").removesuffix(f" {badge}")
+    verb = f"{badge} " if badge.endswith("ed") else ""  # not the noun of "step 6 is recorded"
+    return found.removeprefix(f"{badge}: ").removeprefix(verb).removesuffix(f" {badge}")
 
 
 def _fired(what: str) -> Callable[[str], str]:
