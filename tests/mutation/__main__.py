@@ -9,6 +9,7 @@ It ends with 1 if too few are noticed. A run that was stopped goes on with what 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -32,7 +33,9 @@ def main(arguments: Sequence[str]) -> int:
             verdicts.append(verdict)
             print(verdict.line(), flush=True)
     except KeyboardInterrupt:
-        print("stopped: the same command goes on")
+        _summary(verdicts)
+        print("\nstopped: the same command goes on")
+        return 128 + signal.SIGINT
     return _summary(verdicts)
 
 

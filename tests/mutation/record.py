@@ -99,7 +99,7 @@ class Record:
             return [
                 Test(id_, file, seconds)
                 for id_, file, seconds, layout, ran in rows
-                if places[layout] and _any(ran, places[layout])
+                if places[layout] and _any(ran, places[layout]) and (ROOT / file).exists()
             ]
 
     def _places(self, layout: str, lines: Collection[Line]) -> list[int]:

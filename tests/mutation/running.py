@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from threading import Event
 
 from tests.mutation.mutant import Mutant
 from tests.mutation.record import Test
@@ -18,14 +20,30 @@ FILE_COST = 1.0  # seconds: what a file costs besides its tests
 SLOWER = 6.0  # times as long as when it was recorded: a test that takes longer hangs
 START = 60.0  # seconds until the first test runs, or between two
 POLL = 0.2
+NO_TESTS = 5  # what pytest ends with: the tests were renamed since they were recorded
 AFFORDABLE = 300.0  # seconds of recorded tests for one mutant: who survives the cheapest of them survives
 
 
-class Trials:
-    """The trials of one copy, one after another. `start`: seconds that a run may take before its first test begins."""
+class StoppedError(Exception):
+    """The trial was to stop before its end."""
 
-    def __init__(self, copy: TreeCopy, start: float = START) -> None:
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`test`: the id of the test that failed; empty if pytest itself did. `is_sure`: it need not be seen again."""
+
+    test: str
+    said: str
+    is_sure: bool = False
+
+
+class Trials:
+    """The trials of one copy, one after another. `stop`: when it is set, the running trial ends with StoppedError.
+    `start`: seconds that a run may take before its first test begins."""
+
+    def __init__(self, copy: TreeCopy, stop: Event, start: float = START) -> None:
         self._copy = copy
+        self._stop = stop
         self._start = start
         self._tests = copy.folder / "mutation-tests"
         self._progress = copy.folder / "mutation-progress"
@@ -42,18 +60,17 @@ class Trials:
         return self._run([str(self._copy.python), "-c", code], {}, IMPORT_LIMIT) == 0
 
     def noticed_by(self, mutant: Mutant, tests: Sequence[Test]) -> str:
-        """The test that failed twice in a row or hung with the mutant; empty if none did."""
+        """What failed twice in a row, or hung, with the mutant; empty if nothing did."""
         for batch in batches(tests):
-            failed = self._first_failed(batch)
-            while failed is not None:
-                if failed.endswith(" (hangs)") or self._first_failed([test for test in batch if test.id == failed]):
-                    return failed
-                after = [test.id for test in batch].index(failed) + 1  # by luck: go on behind it
-                batch = batch[after:]
-                failed = self._first_failed(batch) if batch else None
+            left = batch
+            while left and (failure := self._first_failure(left)):
+                failed = [test for test in left if test.id == failure.test]
+                if failure.is_sure or self._first_failure(failed or left):
+                    return failure.said
+                left = left[left.index(failed[0]) + 1 :] if failed else []  # it failed by luck: go on behind it
         return ""
 
-    def _first_failed(self, tests: Sequence[Test]) -> str | None:
+    def _first_failure(self, tests: Sequence[Test]) -> Failure | None:
         seconds = {test.id: test.seconds for test in tests}
         self._tests.write_text("".join(f"{id_}\n" for id_ in seconds))
         self._progress.write_text("")
@@ -64,13 +81,14 @@ class Trials:
         code = self._run(command, environment, 0.0, seconds)
         told = self._progress.read_text().splitlines()
         failed = [line.removeprefix("FAILED ") for line in told if line.startswith("FAILED ")]
+        running = told[-1] if told else " ".join(files)
         if failed:
-            return failed[0]
+            return Failure(failed[0], failed[0])
         if code is None:
-            return f"{told[-1]} (hangs)" if told else f"{tests[0].id} (hangs)"
-        if code:  # of pytest itself: a module of tests that cannot be imported any more, or a process that died
-            return f"{told[-1] if told else tests[0].file} (pytest ended with {code})"
-        return None
+            return Failure("", f"{running} (hangs)", is_sure=True)
+        if code in {0, NO_TESTS}:
+            return None
+        return Failure("", f"{running} (pytest ended with {code})")  # a file cannot be imported, or a process died
 
     def _run(
         self, command: Sequence[str], environment: Mapping[str, str], limit: float, seconds: Mapping[str, float] = {}
@@ -89,9 +107,11 @@ class Trials:
                 except subprocess.TimeoutExpired:
                     if seconds and (now := self._running()) != told:
                         told, deadline = now, time.monotonic() + self._start + SLOWER * seconds.get(now, 0.0)
-                    if time.monotonic() > deadline:
+                    if self._stop.is_set() or time.monotonic() > deadline:
                         process.terminate()
                         process.wait()
+                        if self._stop.is_set():
+                            raise StoppedError from None
                         return None
 
     def _running(self) -> str:

@@ -17,7 +17,7 @@ from itertools import cycle
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Event, Lock
 
 from tests.mutation import lua_operators, python_operators
 from tests.mutation.areas import AREAS, ROOT, area_of, product_files
@@ -25,7 +25,7 @@ from tests.mutation.equivalents import EQUIVALENTS
 from tests.mutation.mutant import Mutant
 from tests.mutation.readers import lines_of
 from tests.mutation.record import Record, Test, file_hash, text_hash
-from tests.mutation.running import Trials, affordable
+from tests.mutation.running import StoppedError, Trials, affordable
 from tests.mutation.tree_copy import TreeCopy
 
 NOTICED, SURVIVED, NO_TEST, EQUIVALENT, NONE = "noticed", "SURVIVED", "NO TEST", "equivalent", "no mutant"
@@ -57,6 +57,7 @@ class Sample:
         self._path = kept
         self._kept = _read(kept)
         self._lock = Lock()
+        self._stop = Event()
         self._drawn = {area: draw(area, seed) for area in areas}
         self._room = {area: size // len(areas) for area in areas}
         self._turns = cycle(areas)
@@ -70,18 +71,21 @@ class Sample:
                 for _ in running:
                     yield from iter(told.get, None)
             finally:
-                self._room = {}
+                self._stop.set()
             for job in running:
                 job.result()
 
     def _try_all(self, copy: TreeCopy, told: SimpleQueue[Verdict | None]) -> None:
         try:
-            while mutant := self._next():
-                verdict = self._kept_verdict(mutant) or self._keep(self._tried(Trials(copy), copy, mutant))
+            while not self._stop.is_set() and (mutant := self._next()):
+                trials = Trials(copy, self._stop)
+                verdict = self._kept_verdict(mutant) or self._keep(self._tried(trials, copy, mutant))
                 if verdict.word == NONE:
                     self._give_back(area_of(mutant.file))
                 else:
                     told.put(verdict)
+        except StoppedError:
+            return
         finally:
             told.put(None)
 
@@ -90,15 +94,14 @@ class Sample:
         with self._lock:
             for _ in self._drawn:
                 area = next(self._turns)
-                if self._room.get(area, 0) > 0 and (mutant := next(self._drawn[area], None)):
+                if self._room[area] > 0 and (mutant := next(self._drawn[area], None)):
                     self._room[area] -= 1
                     return mutant
             return None
 
     def _give_back(self, area: str) -> None:
         with self._lock:
-            if area in self._room:
-                self._room[area] += 1
+            self._room[area] += 1
 
     def _kept_verdict(self, mutant: Mutant) -> Verdict | None:
         kept = self._kept.get(mutant.key)

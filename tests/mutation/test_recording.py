@@ -12,6 +12,8 @@ from tests.mutation.record import Record, carried_over, packed, unpacked
 from tests.mutation.recording import record_missing
 from tests.mutation.tree_copy import TreeCopy
 
+pytestmark = pytest.mark.slow
+
 DURATIONS = "config/holdfast_config/durations.py"
 KILLED = """
 import os, signal

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import psutil
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.mutation.areas import ROOT
 from tests.mutation.mutant import Change, Mutant
 from tests.mutation.record import Record, Test
-from tests.mutation.running import Trials, affordable
+from tests.mutation.running import StoppedError, Trials, affordable
 from tests.mutation.sampler import (
     EQUIVALENT,
     NO_TEST,
@@ -25,6 +26,8 @@ from tests.mutation.sampler import (
     too_few,
 )
 from tests.mutation.tree_copy import TreeCopy
+
+pytestmark = pytest.mark.slow
 
 FILE = "config/holdfast_config/durations.py"
 TESTS = "tests/config/test_durations.py"
@@ -52,7 +55,7 @@ def _trial(copy: TreeCopy, mutant: Mutant, tests: list[Test], start: float = 60.
     text = (copy.folder / mutant.file).read_bytes()
     copy.write(mutant.file, mutant.change.made(text))
     try:
-        trials = Trials(copy, start)
+        trials = Trials(copy, Event(), start)
         return trials.imports(mutant), trials.noticed_by(mutant, tests)
     finally:
         copy.write(mutant.file, text)
@@ -72,6 +75,22 @@ def test_a_test_that_never_ends_notices(copy: TreeCopy) -> None:
         FILE, 12, "seconds", "test", Change(begins, begins + 4, b"def seconds(*_):\n    while True: pass\n\n\ndef _")
     )
     assert _trial(copy, endless, [WRITTEN], start=8.0) == (True, f"{WRITTEN.id} (hangs)")
+
+
+def test_a_renamed_test_notices_nothing_and_what_cannot_be_collected_does(copy: TreeCopy) -> None:
+    (planted,) = (each for each in mutants_of(FILE) if (each.where, each.operator) == ("_finite", "exception"))
+    assert _trial(copy, planted, [replace(REFUSED, id=f"{TESTS}::test_that_was")]) == (True, "")
+    broken = replace(planted, change=Change(0, 0, b"import nothing_at_all\n"))
+    imports, by = _trial(copy, broken, [WRITTEN])
+    assert (imports, by.startswith(f"{TESTS} (pytest ended with ")) == (False, True)
+
+
+def test_a_trial_that_is_stopped_tells_nothing(copy: TreeCopy) -> None:
+    stop = Event()
+    (planted,) = (each for each in mutants_of(FILE) if (each.where, each.operator) == ("_finite", "exception"))
+    stop.set()
+    with pytest.raises(StoppedError):
+        Trials(copy, stop).noticed_by(planted, [WRITTEN])
 
 
 def test_what_cannot_be_imported_is_known(copy: TreeCopy) -> None:
