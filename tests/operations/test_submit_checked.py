@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import anyio
 import pytest
 
+from holdfast.core.lanes import LaneBound, LaneLimit
 from holdfast.core.published_handlers import PublishedHandler
+from holdfast.core.worker_records import ServedLane, ServedWork
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli
+from tests.lua.operations import introduction
 from tests.web.site import Site, site
 
 pytestmark = pytest.mark.anyio
@@ -84,5 +88,50 @@ async def test_a_handler_without_a_live_worker_is_accepted_with_a_warning(redis_
     async with site(redis_settings) as here:
         assert await api(here, MISSPELT) == (201, "")  # no worker has published anything
         await here.store.publish_handlers([BILLING])
-        line = "no live worker has the handler 'blling': did you mean billing?"
-        assert await api(here, FITS, name="blling") == (201, line)
+        line = "no live worker has the handler 'ship': known: billing"
+        assert await api(here, FITS, name="ship") == (201, line)
+
+
+NEAR = (
+    "name: no live worker has the handler 'blling': did you mean billing? (for a handler that is still to come add "
+    "--unchecked, or unchecked=true)"
+)
+
+
+async def test_a_name_that_is_nearly_a_handlers_name_is_refused(redis_settings: RedisSettings, cli: Cli) -> None:
+    async with site(redis_settings) as here:
+        await here.store.publish_handlers([BILLING])
+        assert await api(here, FITS, name="blling") == (400, NEAR)
+        refused = await anyio.to_thread.run_sync(cli, "submit", "--name", "blling", "--data", json.dumps(FITS))
+        assert (refused.status, refused.err) == (2, f"supervisor: {NEAR}\n")
+        assert not await here.manager.count_tasks()
+        assert (await api(here, FITS, "?unchecked=true", "blling"))[0] == 201
+        await here.store.bound([LaneLimit(LaneBound.NAME, "blling", "1/1000/1")])
+        assert (await api(here, FITS, name="blling"))[0] == 201  # an operator knows it
+
+
+async def test_a_task_without_a_handler_is_refused_where_workers_have_named_ones_alone(
+    redis_settings: RedisSettings, cli: Cli
+) -> None:
+    async with site(redis_settings, web_a2a=True) as here:
+        run = partial(anyio.to_thread.run_sync, cli)
+        await here.store.publish_handlers([BILLING])
+        text = {"text": "hello"}
+        assert (await here.program.post("/api/v1/tasks", json=text)).status_code == 201  # no worker lives
+        await here.store.register(
+            replace(introduction("a"), service=ServedWork((ServedLane(redis_settings.queue),), frozenset({"billing"})))
+        )
+        why = f"name: is missing; no live worker of lane {redis_settings.queue} has a default handler; "
+        why += "name a handler, for example: billing"
+        answer = await here.program.post("/api/v1/tasks", json=text)
+        assert (answer.status_code, answer.json()["detail"]) == (400, why)
+        refused = await run("submit", "hello")
+        assert (refused.status, refused.err) == (2, f"supervisor: {why}\n")
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [text]}
+        sent = {"message": message, "configuration": {"returnImmediately": True}}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": sent}
+        agent = await here.program.post("/a2a", json=call, headers={"a2a-version": "1.0"})
+        assert agent.json()["error"]["message"] == why
+        assert (await run("submit", "hello", "--unchecked")).status == 0
+        await here.store.publish_handlers([PublishedHandler("", takes_text=True)])
+        assert (await run("submit", "hello")).status == 0

@@ -56,9 +56,13 @@ async def begin_agent_task(doing: Doing, given: SendAgentMessage) -> str:
     message, settings, retries = given.message, doing.settings, doing.manager.retries
     task_id = task_id_of(message, settings.queue_name, doing.operator.name)
     name, kwargs = call_of([{"parts": message.parts}])
-    calls = HandlerCalls(lambda name: retries.call(doing.store.kept_handler, name))
-    handler = await calls.called(name, kwargs) if name else None
-    lane = (handler.lane if handler else "") or settings.web_a2a_lane or settings.queue_name
+    calls, lane = HandlerCalls(doing.store, settings.queue_name, retries), ""
+    if name:
+        handler = await calls.called(name, kwargs)
+        lane = handler.lane if handler else ""
+    else:
+        await calls.check_default(settings.web_a2a_lane or settings.queue_name)
+    lane = lane or settings.web_a2a_lane or settings.queue_name
     one = submission_of(given, task_id, lane, settings.max_message_bytes, given.target)
     if given.target:
         await _keep_target(doing, task_id, given.target)  # the task may end as soon as it is submitted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, TypedDict
+from typing import Annotated, ParamSpec, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -12,6 +12,7 @@ from msgspec import Meta
 from holdfast.client.arguments import check_name
 from holdfast.client.manager import TaskManager
 from holdfast.client.submission import Draft, refusal
+from holdfast.client.submit_retries import SubmitRetries
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.acceptance import Receipt, Submission
 from holdfast.core.identity import first_message_id
@@ -20,9 +21,13 @@ from holdfast.core.published_handlers import KeptHandler
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, InvalidTaskError
 from holdfast.store import Store
+from holdfast.why.outlook import missing
 from holdfastd.operations.act import Act, Doing
-from holdfastd.operations.known import known_handlers, meant
+from holdfastd.operations.known import MOST, known_handlers, meant
 from holdfastd.operations.notes import AskedChange
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST_TASKS = 1000  # tasks in one request
 
@@ -30,7 +35,7 @@ TaskSpecs = Annotated[list[TaskSpec], Meta(min_length=1, max_length=MOST_TASKS)]
 
 
 Unchecked = Annotated[
-    bool, Meta(description="Submit tasks whose arguments do not fit the handler that workers have published, too.")
+    bool, Meta(description="Submit tasks whose handler or arguments do not fit what workers have published, too.")
 ]
 
 
@@ -50,9 +55,9 @@ class TaskReceipt(TypedDict):
 
 
 async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
-    """Submit one task, or a list of tasks. The arguments of a named handler must fit what its workers have
+    """Submit one task, or a list of tasks. The handler of each task, and its arguments, must fit what live workers have
     published."""
-    call = HandlerCalls(lambda name: doing.call(doing.store.kept_handler, name), given.unchecked)
+    call = HandlerCalls(doing.store, doing.settings.queue_name, doing.retries, given.unchecked)
     fitted = [await _fitted(call, place, spec, len(given.tasks)) for place, spec in enumerate(given.tasks)]
     specs = [_identified(spec) for spec in fitted]
     if not all(call.found.values()):
@@ -119,33 +124,63 @@ async def _fitted(call: HandlerCalls, place: int, spec: TaskSpec, count: int) ->
 
 @dataclass(slots=True)
 class HandlerCalls:
-    """Checks tasks of named handlers against the handlers that workers have published. `read`: reads a handler by its
-    name. `unchecked`: arguments are not checked. `found`: the handlers that were read, so that each is read once."""
+    """Checks tasks against the handlers that workers have published. `queue`: the lane of tasks that name none.
+    `unchecked`: nothing is refused. `found`: the handlers that were read, so that each is read once. `served`: the
+    lanes that are known to take tasks without a name."""
 
-    read: Callable[[str], Awaitable[KeptHandler | None]]
+    store: Store
+    queue: str
+    retries: SubmitRetries | None = None  # None: one attempt
     unchecked: bool = False
     found: dict[str, KeptHandler | None] = field(default_factory=dict[str, KeptHandler | None])
+    served: set[str] = field(default_factory=set[str])
 
     async def fitted(self, spec: TaskSpec) -> TaskSpec:
-        """The task with the lane of its handler. Raises InvalidTaskError if no published schema allows its
-        arguments."""
+        """The task with the lane of its handler. Raises InvalidTaskError if no published schema allows its arguments,
+        for a misspelt handler, and for a task without a handler that no live worker of its lane takes."""
         if spec.name is None:
+            if spec.task_id is None:  # with an id, it may be one more message for a task of a named handler
+                await self.check_default(spec.lane or self.queue)
             return spec
         handler = await self.called(spec.name, spec.kwargs or {})
         return msgspec.structs.replace(spec, lane=spec.lane or handler.lane or None) if handler else spec
 
+    async def check_default(self, lane: str) -> None:
+        """Raises InvalidTaskError if live workers of the lane have named handlers, but no default handler."""
+        if self.unchecked or lane in self.served or await self._published(""):
+            return
+        ((state,), known) = await self._call(self.store.service, [(lane, "")]), await self._names()
+        if known and state.in_lane and not state.able:
+            named = ", ".join(sorted(known)[:MOST])
+            raise InvalidTaskError(f"name: is missing; {missing(lane, '')}; name a handler, for example: {named}")
+        self.served.add(lane)
+
     async def called(self, name: str, kwargs: Mapping[str, object]) -> KeptHandler | None:
         """The handler of this name; None if no live worker has published it. Raises InvalidTaskError for arguments that
-        no published schema allows."""
+        no published schema allows, and for a name that is nearly the name of another handler."""
         check_name(name)
-        if name not in self.found:
-            self.found[name] = await self.read(name)
-        handler = self.found[name]
+        handler = await self._published(name)
+        if handler is None and not self.unchecked and name not in await self._call(known_handlers, self.store):
+            near = meant(name, await self._names())
+            if near.endswith("?"):
+                unchecked = "for a handler that is still to come add --unchecked, or unchecked=true"
+                raise InvalidTaskError(f"name: no live worker has the handler {shown(name)}: {near} ({unchecked})")
         if handler and not self.unchecked and (misfits := handler.misfits(kwargs)):
             named = set(handler.arguments.get("properties", ())) if handler.arguments else set[str]()
             told = [_told(place, why, named.difference(kwargs)) for place, why in misfits]
             raise InvalidTaskError(f"kwargs: {name}: {'; '.join(told)}"[:1000])
         return handler
+
+    async def _published(self, name: str) -> KeptHandler | None:
+        if name not in self.found:
+            self.found[name] = await self._call(self.store.kept_handler, name)
+        return self.found[name]
+
+    async def _call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await (self.retries.call(method, *args, **kwargs) if self.retries else method(*args, **kwargs))
+
+    async def _names(self) -> set[str]:
+        return {each.name for each in await self._call(self.store.published_handlers) if each.name}
 
 
 def _told(place: str, why: str, free: set[str]) -> str:
@@ -158,10 +193,10 @@ def _told(place: str, why: str, free: set[str]) -> str:
 async def unpublished(store: Store, call: HandlerCalls) -> str:
     """The line about the first handler that no live worker has published; empty if workers publish nothing at all."""
     known = await known_handlers(store)
-    missing = next((name for name, handler in call.found.items() if handler is None), "")
-    if not known or missing in known:
+    unknown = next((name for name, handler in call.found.items() if name and handler is None), "")
+    if not known or not unknown or unknown in known:
         return ""
-    return f"no live worker has the handler {shown(missing)}: {meant(missing, known)}"
+    return f"no live worker has the handler {shown(unknown)}: {meant(unknown, known)}"
 
 
 def _identified(spec: TaskSpec) -> TaskSpec:

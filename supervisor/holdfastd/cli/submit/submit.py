@@ -177,7 +177,7 @@ def submit(
             listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
             try:
                 manager = manager_of(store, session.settings, later or first)
-                calls = HandlerCalls(lambda name: (later or first).call(store.kept_handler, name), unchecked)
+                calls = HandlerCalls(store, session.settings.queue_name, later or first, unchecked)
                 return await _noted(
                     store, tally, calls, lambda told: submit_all(manager, calls, items, listener, tally, told)
                 )
