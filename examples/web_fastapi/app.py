@@ -1,12 +1,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from agent import make_report
-from fastapi import FastAPI, HTTPException, Request
+from agent import charge, make_report
+from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import BaseModel
 
 from holdfast import create_broker
-from holdfast.errors import StoreUnavailableError, UnknownTaskError
+from holdfast.errors import MessageConflictError, StoreUnavailableError, TaskFailed, UnknownTaskError
 
 
 @asynccontextmanager
@@ -45,6 +45,26 @@ async def status(task_id: str, request: Request) -> dict[str, object]:
         "value": record.value,
         "error": record.error and record.error.message,
     }
+
+
+class Payment(BaseModel):
+    order: int
+    cents: int
+
+
+@app.post("/charges")
+async def pay(payment: Payment, response: Response) -> dict[str, str]:
+    try:
+        sent = await charge.options(key=f"charge-{payment.order}").submit(payment.order, payment.cents)
+        record = await sent.wait(timeout=1, raise_failed=True)
+    except MessageConflictError as error:  # the order was charged before, with another sum
+        raise HTTPException(409, str(error)) from error
+    except TaskFailed as failed:  # failed, rejected or canceled; the text has no traceback
+        raise HTTPException(402, str(failed)) from failed
+    except TimeoutError:  # the task goes on
+        response.status_code = 202
+        return {"task": sent.task_id, "status": f"/reports/{sent.task_id}"}
+    return {"receipt": record.value}
 
 
 @app.post("/reports/sync", status_code=202)

@@ -31,5 +31,16 @@ def test_the_same_report_twice_is_one_task(client: TestClient, holdfast_broker: 
     assert len(holdfast_broker.submitted(make_report)) == 1
 
 
+def test_a_payment_is_waited_for_but_not_long(client: TestClient, holdfast_broker: MemoryBroker) -> None:
+    assert client.post("/charges", json={"order": 1, "cents": 5}).status_code == 202
+    assert client.post("/charges", json={"order": 1, "cents": 6}).status_code == 409
+    assert client.post("/charges", json={"order": 2, "cents": 20_000}).status_code == 202
+    holdfast_broker.run_until_idle_sync()
+    assert client.post("/charges", json={"order": 1, "cents": 5}).json() == {"receipt": "receipt 1"}
+    declined = client.post("/charges", json={"order": 2, "cents": 20_000})
+    assert declined.status_code == 402
+    assert declined.json()["detail"].endswith("failed: ValueError: the card was declined")
+
+
 def test_an_unknown_report_is_not_found(client: TestClient) -> None:
     assert client.get("/reports/nothing").status_code == 404

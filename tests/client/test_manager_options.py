@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from holdfast.client.manager import TaskManager
-from holdfast.client.submission import submission
+from holdfast.client.submission import refusal, submission
 from holdfast.client.task_spec import TaskOptions, TaskSpec
 from holdfast.core.acceptance import MOST_PARENTS, Accepted, IfParentFails, Receipt, Submission, SubmitOptions
 from holdfast.core.identity import keyed_id
@@ -90,6 +90,14 @@ def test_a_parent_that_is_named_twice_counts_once() -> None:
 
 def test_most_tasks_have_no_options() -> None:
     assert submission(TaskSpec(text="x", delay=5, key="k", after=[]), "q", LIMIT).options is None
+
+
+def test_a_key_with_other_arguments_is_told_as_a_key() -> None:
+    one = submission(TaskSpec(text="x", key="charge-11"), "q", LIMIT)
+    told = str(refusal(one, Receipt(Accepted.CONFLICT, one.task_id)))
+    assert told.startswith(f"the key belongs to task {one.task_id}, which was submitted before with other arguments;")
+    message = submission(TaskSpec(text="x", task_id="t", message_id="m1"), "q", LIMIT)
+    assert "message m1 of task t was sent before" in str(refusal(message, Receipt(Accepted.CONFLICT, "t")))
 
 
 def test_a_key_makes_the_id_in_every_process() -> None:

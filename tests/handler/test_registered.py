@@ -304,7 +304,7 @@ async def test_a_failure_is_raised_with_the_traceback_of_the_worker() -> None:
     error = raised.value
     assert (error.task_id, error.state, error.type) == (sent.task_id, "failed", "LookupError")
     assert "raise LookupError(reason)" in error.traceback
-    assert error.traceback.rstrip() in str(error)
+    assert str(error) == f"task {sent.task_id} failed: LookupError: no such region"  # an answer to a client may have it
 
 
 async def test_a_value_that_is_not_of_the_annotated_type_is_an_error() -> None:

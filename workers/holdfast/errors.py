@@ -139,7 +139,8 @@ class NotDueError(HoldfastError, TimeoutError):
 
 class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
     """The awaited task has failed, was rejected or was canceled. `type` and `traceback` belong to the exception in the
-    worker; both are empty if there was none."""
+    worker; both are empty if there was none. The text of this error has no traceback, so that an answer to a client may
+    contain the text."""
 
     def __init__(self, task_id: str, state: str, reason: str, type: str = "", traceback: str = "") -> None:  # noqa: A002 - as in records
         super().__init__(task_id, state, reason, type, traceback)
@@ -147,10 +148,9 @@ class TaskFailed(HoldfastError):  # noqa: N818 - named as the state it tells of
         self.type, self.traceback = type, traceback
 
     def __str__(self) -> str:
-        """The task's state and error. The worker's traceback follows on lines of its own."""
+        """The task's state and error, without the worker's traceback."""
         error = f"{self.type}: {self.reason}" if self.type else self.reason
-        first = f"task {self.task_id} {self.state}: {error}"
-        return f"{first}\n\nin the worker:\n{self.traceback.rstrip()}" if self.traceback else first
+        return f"task {self.task_id} {self.state}: {error}"
 
 
 class TaskRefused(TaskFailed):

@@ -190,8 +190,7 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
         case Accepted.NEW | Accepted.TURN | Accepted.PENDING | Accepted.DUPLICATE:
             return None
         case Accepted.CONFLICT:
-            text = f"message {one.message_id} of task {one.task_id} was sent before with other content"
-            return MessageConflictError(f"{text}; give new content a new message_id")
+            return _conflict(one)
         case Accepted.TERMINAL:
             return TaskEndedError(f"task {one.task_id} has ended and takes no more messages; submit a new task")
         case Accepted.FULL:
@@ -208,6 +207,14 @@ def refusal(one: Submission, answer: Receipt) -> HoldfastError | None:
             return LaneTypeError(f"{text}; rename this key (RENAME), or name another lane")
         case word:
             return _refused_by_others(one, word, answer.task_id)
+
+
+def _conflict(one: Submission) -> MessageConflictError:
+    if one.message_id == one.task_id:  # both are made from the key (see `prepare`)
+        text = f"the key belongs to task {one.task_id}, which was submitted before with other arguments"
+        return MessageConflictError(f"{text}; give another task another key")
+    text = f"message {one.message_id} of task {one.task_id} was sent before with other content"
+    return MessageConflictError(f"{text}; give new content a new message_id")
 
 
 def _refused_by_others(one: Submission, word: Accepted, flaw: str) -> HoldfastError:
