@@ -74,18 +74,27 @@ def test_more_dead_letters_than_a_page_are_retried_and_deleted_whole(inside: Cli
     ids = [f"t{number}" for number in range(230)]
     give_up(inside, *ids)
     assert len(letters(inside, "--limit", "1000")) == 230
-    some = inside("dead", "retry", "--name", "nobody")
+    some = inside("dead", "retry", "--name", "nobody", "--yes")
     assert (some.status, some.err) == (
         0,
         "supervisor: no handler named 'nobody' is known; known: none\nsupervisor: 0 of 0 run again\n",
     )
     assert inside("dead", "remove", *ids[:3], "--yes").out == "3 deleted\n"
-    again = inside("dead", "retry", "--all")
+    again = inside("dead", "retry", "--all", "--yes")
     assert (again.status, again.err) == (0, "supervisor: 227 of 227 run again\n")
     assert inside("tasks", "count", "--json").document["submitted"] == 227
     give_up_waiting(inside)
     assert inside("dead", "remove", "--all", "--yes", "--json").document == {"purged": 227}
     assert letters(inside) == []
+
+
+def test_a_filter_is_confirmed_before_dead_letters_are_changed(inside: Cli) -> None:
+    give_up(inside, "one")
+    for verb, why in (("retry", "retry of all dead letters"), ("remove", "deleting dead letters")):
+        refused = inside("dead", verb, "--all")
+        assert (refused.status, why in refused.err, "add --yes" in refused.err) == (2, True, True)
+    assert len(letters(inside)) == 1
+    assert inside("dead", "retry", "one").status == 0  # a named one needs no question
 
 
 @pytest.mark.parametrize("verb", ["retry", "remove"])

@@ -86,7 +86,7 @@ def test_each_way_to_fail_is_a_kind_and_a_retry_of_one_touches_no_other(failed: 
     states = {each["task_id"]: each["state"] for each in failed("tasks", "list", "--json").lines}
     assert {task for task, state in states.items() if state == "submitted"} == {"pay-0.r1", "pay-1.r1"}
     assert [each["failed"] for each in failed("tasks", "errors", "--json").lines if each["kind"] == kind] == [0]
-    assert failed("dead", "retry", "--error", other["kind"]).out == "bill-2 runs again as bill-2.r1\n"
+    assert failed("dead", "retry", "--error", other["kind"], "--yes").out == "bill-2 runs again as bill-2.r1\n"
     wrong = failed("tasks", "list", "--error", "LookupError")
     assert wrong.status == 2
     assert "12 hex digits; `supervisor tasks errors` lists them" in wrong.err

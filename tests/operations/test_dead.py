@@ -55,7 +55,7 @@ async def test_a_retry_of_a_kind_touches_no_other(redis_settings: RedisSettings,
             await here.manager.run_task("x", task_id=task_id)
             await give_up(here, redis_settings.queue, "why", f"{task_id[0].upper()}Error\n\n#", f"w-{task_id}")
         kind = (await here.manager.get_task("a1")).error_kind
-        answer = cli("dead", "retry", "--error", kind, "--json")
+        answer = cli("dead", "retry", "--error", kind, "--json", "--yes")
         assert {line["task_id"] for line in answer.lines} == {"a1", "a2"}
         assert [task.task_id for task in (await here.store.dead_letters(10)).tasks] == ["b1"]
         other = (await here.manager.get_task("b1")).error_kind

@@ -71,7 +71,7 @@ async def notes(here: Site) -> list[tuple[str, str]]:
 INTERRUPTED = [  # the first request of each script is one that the new server does not know yet
     (("queue", "clear", "--yes"), "clear", 3, "queue/clear", "interrupted (after 50 items)"),
     (("tasks", "clean", "--yes"), "forget_tasks", 3, "tasks/clean", "interrupted (after 100 items)"),
-    (("dead", "retry", "--all"), "retry", 4, "dead/retry-all", "interrupted (after 2 items)"),
+    (("dead", "retry", "--all", "--yes"), "retry", 4, "dead/retry-all", "interrupted (after 2 items)"),
     (("dead", "remove", "--all", "--yes"), "purge_dead", 3, "dead/remove-all", "interrupted (after 100 items)"),
     (("queue", "obliterate", "--yes"), "obliterate", 2, "queue/obliterate", "interrupted"),
 ]

@@ -26,7 +26,7 @@ COMMANDS = [
     (("tasks", "retry", "--lane", "mial", "--yes"), LANE),
     (("dead", "list", "--name", "blling"), HANDLER),
     (("dead", "remove", "--name", "blling"), HANDLER),
-    (("dead", "retry", "--name", "blling"), HANDLER),
+    (("dead", "retry", "--name", "blling", "--yes"), HANDLER),
 ]
 
 

@@ -170,7 +170,7 @@ async def test_all_dead_letters_that_run_again_are_one_change(redis_settings: Re
         (note,) = await here.store.activity_before("", 10)
         assert (note.change, note.subject) == (RETRY_TASK.name, "c")
         for options, runs in (("--name", "none"), 0), (("--all",), 2):
-            answer = cli("dead", "retry", *options, "--json")
+            answer = cli("dead", "retry", *options, "--json", "--yes")
             assert (answer.status, len(answer.lines)) == (0, runs)
             (note, *_) = await here.store.activity_before("", 1)
             assert (note.change, note.outcome) == (RETRY_ALL_DEAD.name, f"{runs} of {runs} run again")

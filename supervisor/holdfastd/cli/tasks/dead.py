@@ -24,6 +24,8 @@ from holdfastd.operations.tasks import RETRY_TASK
 
 WHICH = "name the dead letters by TASK_ID, or select them with --all, --name, --error or --older"
 
+RETRY_OF_ALL = "retry of all dead letters that a filter finds"
+
 COLUMNS = ("task", "lane", "dead for", "attempts", "crashes", "name", "reason")
 FIT = tables.TableFit(("task",), ("reason", "name"), drop=("crashes", "attempts", "lane", "name", "dead for"))
 
@@ -74,12 +76,14 @@ def show(session: Session, /, task_id: str) -> None:
 
 
 @dead.command(
-    epilog="Examples: supervisor dead retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; supervisor dead retry --all"
+    epilog="Examples: supervisor dead retry 6f1c2f0e-8a54-4c2c-9d0e-0d1f3a5b7c9d; supervisor dead retry --all; "
+    "supervisor dead retry --error 0b1c6a5e92d4 --yes"
 )
 @ids_argument
 @all_option
 @filter_options
 @arguments_of(RETRY_ALL_DEAD, ("name", "error", "older"))
+@parameters.yes_option
 @options.changing
 def retry(
     session: Session,
@@ -90,11 +94,15 @@ def retry(
     error: str | None,
     older: str | None,
     reason: str | None,
+    yes: bool,
 ) -> int:
-    """Run dead letters again, each as a new task TASK_ID.r1 (or .r2 …). The old tasks are then no longer dead
-    letters."""
+    """Run dead letters again, each as a new task TASK_ID.r1 (or .r2 …). The old tasks are then no longer dead letters.
+    Without TASK_ID and --yes it shows their number and asks."""
     if not _is_filtered(task_ids, all_of_them, name, error, older):
         return change(session, RETRY_TASK, task_ids, given_of({"reason": reason}), show_retry)
+    if not yes:
+        number = len(manage(session, lambda manager: _found(manager, name, older, error)))
+        parameters.confirm(f"Retry {counted(number, 'dead letter')}?", RETRY_OF_ALL, yes=not number)
     which = given_of({"name": name, "error": error, "older": older, "reason": reason})
     answer = operate(session, RETRY_ALL_DEAD, which, store_session.LONG_RETRIES)
     for each in answer["retried"]:
@@ -106,7 +114,9 @@ def retry(
     return Exit.FAILED if refused else Exit.OK
 
 
-@dead.command(epilog="Example: supervisor dead remove --older 7d --yes")
+@dead.command(
+    epilog="Examples: supervisor dead remove --older 7d --yes; supervisor dead remove --error 0b1c6a5e92d4 --yes"
+)
 @ids_argument
 @all_option
 @filter_options
