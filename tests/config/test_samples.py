@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from holdfast_config import Settings, resolve
+from holdfast.core.task_states import State
+from holdfast.store import open_store
+from holdfast_config import RedisSettings, Settings, resolve
 from holdfast_config.names import ALIASES, PREFIX
 from tests.config.conftest import Load
-from tests.servers import SOCKET, serve
+from tests.lua.operations import submission
+from tests.servers import SOCKET, redis_server, serve
 
 CONFIG = Path(__file__).parents[2] / "config"
 ENTRY = re.compile(r"^#(\w+) ?= ?(.+)$", re.MULTILINE)
@@ -75,9 +78,12 @@ def _taken_in(entry: re.Match[str]) -> str:
     return entry[0] if entry[1].lower().removeprefix("holdfast_") in {"exec", *resolve.RULE_FIELDS} else entry[0][1:]
 
 
-def _serve(folder: Path, conf: Path) -> Any:
+LOGIN = "unix://holdfast:CHANGE-ME@"
+
+
+def _serve(folder: Path, conf: Path, program: Path | None = None) -> Any:
     own_place = ("--port", "0", "--unixsocket", str(folder / SOCKET))
-    return serve(folder, "--include", str(conf), *own_place)
+    return serve(folder, "--include", str(conf), *own_place, program=program)
 
 
 def test_the_sample_redis_keeps_what_it_accepted(short_path: Path) -> None:
@@ -95,7 +101,7 @@ def test_the_user_of_the_sample_reaches_its_queue_and_nothing_else(short_path: P
     conf = short_path / "redis.conf"
     conf.write_text((CONFIG / "redis.conf").read_text().replace("#user ", "user "))
     with _serve(short_path, conf) as server:
-        login = server.url.replace("unix://", "unix://holdfast:CHANGE-ME@")
+        login = server.url.replace("unix://", LOGIN)
         with Redis.from_url(server.url) as stranger, Redis.from_url(login) as client:
             with pytest.raises(Exception, match=r"(?i)authenticat"):
                 stranger.ping()
@@ -109,3 +115,19 @@ def test_the_user_of_the_sample_reaches_its_queue_and_nothing_else(short_path: P
             for refused in (["SET", "other", "1"], ["FLUSHALL"], ["CONFIG", "SET", "maxmemory", "1"], ["KEYS", "*"]):
                 with pytest.raises(Exception, match="permission"):
                     client.execute_command(*refused)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("program", [None, redis_server()], ids=["valkey", "redis"])
+async def test_the_sample_with_its_users_keeps_the_tasks_over_a_restart(short_path: Path, program: Path | None) -> None:
+    """Redis replays its AOF as the user `default`, whose rights the sample therefore keeps."""
+    conf = short_path / "redis.conf"
+    conf.write_text((CONFIG / "redis.conf").read_text().replace("#user ", "user "))
+    with _serve(short_path, conf, program) as server:
+        url = server.url.replace("unix://", LOGIN)
+        async with open_store(RedisSettings(url, queue="bindu:tasks")) as store:
+            await store.submit([submission(f"t{number}", "bindu:tasks") for number in range(20)])
+    with _serve(short_path, conf, program):
+        async with open_store(RedisSettings(url, queue="bindu:tasks")) as store:
+            counts = await store.counts()
+    assert counts.states[State.SUBMITTED] == 20

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import pytest
+from redis.asyncio import Redis
 
 from holdfast.core.store_info import AclInfo, Replica, StoreInfo
 from holdfast.core.worker_records import HostFacts
@@ -73,6 +74,21 @@ async def test_a_server_as_it_comes(alone: Namespace) -> None:
     assert (facts.persistence.aof, facts.persistence.save) == (False, "")
     assert facts.queue is not None
     assert (facts.queue.schema, facts.queue.counts.workers) == (None, 0)
+
+
+async def test_a_default_user_without_rights_is_seen(alone: Namespace) -> None:
+    async with user(alone, "allkeys", "allchannels", "+@all") as url, Redis.from_url(url) as admin:
+        for rules, lacks in (
+            ("off resetpass", ()),
+            ("reset", ("+@all", "~*")),
+            ("+@all -@dangerous ~x", ("~*",)),
+            ("~* &* +@all", ()),
+        ):
+            await admin.execute_command("ACL", "SETUSER", "default", *rules.split())
+            facts = await examine(url)
+            assert facts.rights is not None
+            assert facts.rights.replay == lacks, rules
+        await admin.execute_command("ACL", "SETUSER", "default", "on", "nopass")
 
 
 async def test_settings_that_were_changed_are_seen(short_path: Path) -> None:

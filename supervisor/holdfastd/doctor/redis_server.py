@@ -101,6 +101,8 @@ _MEMORY = Check("redis", "memory")
 _PERSISTENCE = Check("redis", "persistence")
 _WRITES = Check("redis", "writes to disk")
 
+_REPLAY = Check("redis", "user of the AOF")
+
 _AOF = "CONFIG SET appendonly yes, and the same in redis.conf (CONFIG REWRITE)"
 
 
@@ -166,6 +168,16 @@ def _judge_writes(persistence: PersistenceInfo) -> Iterator[Finding]:
             yield _WRITES.problem(text, fix)
     if all(status == "ok" for status, _ in results):
         yield _WRITES.ok("the last AOF write, AOF rewrite and snapshot succeeded")
+
+
+def judge_replay(persistence: PersistenceInfo, rights: AclInfo, engine: str) -> Iterator[Finding]:
+    """Judge the rights of the user `default`, as whom Redis replays its AOF. Valkey replays it without such limits."""
+    if engine == "redis" and persistence.aof and rights.replay:
+        text = (
+            f"user default lacks {' '.join(rights.replay)}: a restart replays the AOF as this user and drops all tasks"
+        )
+        fix = "ACL SETUSER default ~* &* +@all, and in redis.conf: user default off resetpass ~* &* +@all"
+        yield _REPLAY.problem(text, fix)
 
 
 # The memory of the Redis server on its machine: whether it is fragmented, or swapped out.

@@ -362,6 +362,8 @@ def _judge_server(info: StoreInfo) -> Iterator[Finding]:
         yield from redis_server.judge_fragmentation(info.memory)
     if info.persistence is not None:
         yield from redis_server.judge_persistence(info.persistence)
+        if info.rights is not None and info.server is not None:
+            yield from redis_server.judge_replay(info.persistence, info.rights, info.server.engine)
 
 
 def _judge_consumers(info: StoreInfo, queue: QueueInfo) -> Iterator[Finding]:

@@ -152,11 +152,13 @@ class ClientInfo:
 @dataclass(frozen=True, slots=True)
 class AclInfo:
     """The rights of the user in the store's URL. `forbidden`: commands that Holdfast needs and that this user may not
-    run on its keys. `scripts`: the error if Holdfast's scripts cannot be loaded."""
+    run on its keys. `scripts`: the error if Holdfast's scripts cannot be loaded. `replay`: the rights that the user
+    `default` lacks, as whom a server replays its AOF."""
 
     user: str
     forbidden: tuple[str, ...]
     scripts: str
+    replay: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

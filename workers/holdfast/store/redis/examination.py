@@ -98,6 +98,16 @@ def _called(words: Sequence[str], scripts: Mapping[str, str]) -> str:
     return f"{name} {scripts[words[1]]}" if name == "EVALSHA" and words[1:] and words[1] in scripts else name
 
 
+def replay_lacks(user: Sequence[Any] | None) -> tuple[str, ...]:
+    """The rights to all commands and all keys, as far as this answer to ACL GETUSER lacks them. None: not known."""
+    if user is None:
+        return ()
+    rights: dict[bytes, Any] = dict(zip(user[::2], user[1::2], strict=True))
+    return tuple(
+        right for part, right in ((b"commands", "+@all"), (b"keys", "~*")) if right.encode() not in rights[part].split()
+    )
+
+
 def strangers(listed: bytes, ours: str, database: str) -> tuple[store_info.ForeignClient, ...]:
     """The clients in CLIENT LIST that use this database, take entries from lists, and are not named `ours`."""
     found: list[store_info.ForeignClient] = []
@@ -217,7 +227,8 @@ class Examination(RedisAdmin, RedisLanes, RedisHosts, RedisSchedules):
     async def _rights(self) -> store_info.AclInfo:
         missing = await missing_rights(self.connection, self._lanes)
         user = await self._look("user", lambda: self._command("ACL", "WHOAMI"))
-        return store_info.AclInfo((user or b"").decode(), missing, await self._scripts())
+        default = await self._look("user default", lambda: self._command("ACL", "GETUSER", "default"))
+        return store_info.AclInfo((user or b"").decode(), missing, await self._scripts(), replay_lacks(default))
 
     async def _scripts(self) -> str:
         """Load every script that workers use. This shows whether the server can compile them and knows their flags."""
