@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import anyio
 import pytest
 
 from holdfast.errors import StoreError, StoreFullError, StoreRefusedError, StoreUnavailableError
@@ -46,4 +47,30 @@ async def test_what_keeps_a_call_is_shown_until_it_is_answered() -> None:
 
     await retries.call("pull", watched)
     assert seen == ["", "one", "two"]
+    assert retries.degraded == ""
+
+
+async def test_a_call_that_is_canceled_while_the_store_is_away_leaves_no_mark() -> None:
+    retries = StoreRetries()
+    async with anyio.create_task_group() as group:
+
+        async def away() -> str:
+            if retries.degraded:
+                group.cancel_scope.cancel()
+            raise StoreUnavailableError("away")
+
+        group.start_soon(retries.call, "steps", away)
+    assert retries.degraded == ""
+
+
+async def test_a_call_that_ends_with_another_error_leaves_no_mark() -> None:
+    retries = StoreRetries()
+
+    async def answer() -> str:
+        if retries.degraded:
+            raise LookupError
+        raise StoreUnavailableError("away")
+
+    with pytest.raises(LookupError):
+        await retries.call("steps", answer)
     assert retries.degraded == ""

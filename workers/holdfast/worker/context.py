@@ -79,8 +79,10 @@ class StoreRetries:
             return await operation()
         except StoreError as error:
             self._note(what, error)
-        answer = await self._retry(what, operation)
-        self._failing.pop(what, None)  # several parts may make the same call at once
+        try:
+            answer = await self._retry(what, operation)
+        finally:  # a call that is canceled, or ends with another error, has no success that would remove its mark
+            self._failing.pop(what, None)  # several parts may make the same call: one that still fails notes it again
         _log.info("the store answers again", call=what)
         return answer
 
