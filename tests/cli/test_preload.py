@@ -124,6 +124,16 @@ def test_an_import_that_a_fork_does_not_survive_is_made_in_each_worker(
         assert cli("submit", "a", "--wait").lines[0]["result"] in {each["pid"] for each in status["processes"]}
 
 
+def test_a_reload_with_an_import_that_can_be_shared_ends_the_line_in_the_status(short_path: Path) -> None:
+    (short_path / "agent.py").write_text(THREADS.replace("...", "return 1"))
+    with running(short_path, "--workers", "1", "--log-format", "json") as (cli, _):
+        assert cli("status", "--json").document["not_preloaded"]
+        (short_path / "agent.py").write_text("async def handle(messages): return 2\n")
+        assert cli("reload", "--wait").status == 0
+        assert cli("status", "--json").document["not_preloaded"] == ""
+        assert "not preloaded" not in cli("status").out
+
+
 @pytest.mark.parametrize("source", [LIBRARY + ENDS_ITS_THREAD, pytest.param(NUMPY, id="numpy")])
 def test_a_library_that_ends_its_threads_at_a_fork_is_shared(short_path: Path, source: str) -> None:
     if "numpy" in source:

@@ -13,7 +13,7 @@ from holdfast_config.trust import ServiceFolder
 from holdfastd.control import socket_protocol as protocol
 from holdfastd.control.client import ask
 from holdfastd.control.socket_protocol import DeathStatus, ProcessStatus, StoreStatus, SupervisorStatus
-from holdfastd.core import quarantine
+from holdfastd.core import loader_decisions, quarantine
 from holdfastd.core.slots import STEWARD, STORE, Child, ChildKind
 from holdfastd.core.view import Death, View
 
@@ -61,7 +61,7 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
         quarantine=protocol.QuarantineStatus(
             quarantine.waiting(view, moment.now), quarantine.most(view), quarantine.held_back(view, moment.now)
         ),
-        not_preloaded=view.not_shared.why if view.not_shared else "",
+        not_preloaded=loader_decisions.why_not_shared(view),
     )
 
 

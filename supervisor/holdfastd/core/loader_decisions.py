@@ -60,5 +60,10 @@ def failed(view: View, child: Child, cause: Cause) -> Step:
     return replace(view, not_shared=NotShared(child.generation, why)), (log,)
 
 
+def why_not_shared(view: View) -> str:
+    """The reason why the workers of this generation import the handler themselves; empty if they share one import."""
+    return view.not_shared.why if view.not_shared is not None and _is_given_up(view) else ""
+
+
 def _is_given_up(view: View) -> bool:
     return view.not_shared is not None and view.not_shared.generation == view.generation
