@@ -129,6 +129,8 @@ LONE = {
     "unit": "s",
     "tasks": "/tasks?",
     "names": ["run"],
+    "colours": [1],
+    "window": None,
     "data": [[60 * n for n in range(60)], [None] * 30 + [1.0] + [None] * 29],
 }
 
@@ -139,6 +141,7 @@ def test_a_lone_value_of_a_chart_is_drawn(chromium: Any, address: str) -> None:
         page.goto("/")
         drawn = page.evaluate(
             """chart => {
+                document.body.className = "alone"
                 document.body.innerHTML = '<figure></figure>'
                 const figure = document.querySelector("figure")
                 figure.dataset.chart = JSON.stringify(chart)
@@ -174,7 +177,7 @@ def test_a_time_is_the_readers_with_utc_on_hover(chromium: Any, address: str, zo
         }""")
         exact, since = page.query_selector_all("time")
         assert exact.text_content() == told
-        assert exact.get_attribute("title") == "2026-03-09 21:30:05 UTC"
+        assert exact.get_attribute("title").endswith(" · 2026-03-09 21:30:05 UTC")
         assert since.get_attribute("title") == f"{told} · 2026-03-09 21:30:05 UTC"
         assert re.fullmatch(r"(in )?\d+ d( ago)?", since.text_content() or "")
 
