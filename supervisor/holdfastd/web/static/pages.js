@@ -28,7 +28,7 @@
       const moment = new Date(each.dateTime);
       const local = (each.closest("#events") ? timeOfDay : each.closest(".history") ? exact : zoned).format(moment);
       each.dataset.known = "";
-      each.title = each.className === "exact" ? `${exact.format(moment)} · ${utc(moment)}` : `${local} · ${utc(moment)}`;
+      each.title = each.closest("#events") ? `${exact.format(moment)} · ${utc(moment)}` : each.className === "exact" ? utc(moment) : `${local} · ${utc(moment)}`;
       if (each.className === "exact") each.textContent = local;
     }
   }
