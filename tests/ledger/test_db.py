@@ -10,11 +10,13 @@ from uuid import uuid4
 
 import pytest
 
+from holdfast import create_broker
 from holdfast.errors import StoreRefusedError
 from holdfast.exits import Exit
-from holdfast.store.ledger import migrate
+from holdfast.store import open_store
+from holdfast.store.ledger import PostgresStore, migrate
 from holdfast.store.ledger.database import Database
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, load
 from holdfast_config.store_settings import PostgresSettings
 from tests.cli.commands import Cli
 from tests.ledger.server import Server
@@ -148,3 +150,22 @@ def test_without_the_extra_the_package_is_named(
     assert answer.status == Exit.CONFIG, answer
     assert "pip install 'holdfast-supervisor[postgres]'" in answer.err
     assert "Traceback" not in answer.err
+
+
+async def _submitted_by_broker(url: str, database: str) -> str:
+    given = {"redis_url": url, "queue_name": "bindu:tasks", "storage_type": "postgres", "database_url": database}
+    async with create_broker(load(given, environ={})) as broker:
+        return await broker.manager.run_task("hello", task_id="by-broker")
+
+
+@pytest.mark.anyio
+async def test_a_process_that_starts_while_redis_is_away_submits_to_postgres(short_path: Path, database: str) -> None:
+    away = RedisSettings(f"unix://{short_path}/nothing.sock", queue="bindu:tasks")
+    cli = command(short_path, away, database)
+    for arguments in (("hello",), ("--name", "greet"), ("--lines", "-")):
+        answer = cli("submit", *arguments, stdin=b"one\ntwo\n")
+        assert answer.status == Exit.OK, answer
+    assert await _submitted_by_broker(away.url, database) == "by-broker"
+    async with open_store(away, PostgresSettings(database)) as store:
+        assert isinstance(store, PostgresStore)
+        assert (await store.ledger()).waiting == 5

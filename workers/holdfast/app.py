@@ -156,7 +156,7 @@ class Broker:
         self._settings, self.in_memory = source.settings, source.in_memory
         async with AsyncExitStack() as stack:
             self.store = await stack.enter_async_context(source.opening)
-            await self.store.ping()
+            await self.store.ping_for_submits()
             self._stack = stack.pop_all()
         source.announce()
         self._unserved = UnservedTasks(source.private)

@@ -19,7 +19,7 @@ from holdfast.core.identity import first_message_id
 from holdfast.core.plain_json import shown
 from holdfast.core.published_handlers import KeptHandler
 from holdfast.core.words import counted
-from holdfast.errors import HoldfastError, InvalidTaskError
+from holdfast.errors import HoldfastError, InvalidTaskError, StoreUnavailableError
 from holdfast.store import Store
 from holdfast.why.outlook import missing
 from holdfastd.operations.act import Act, Doing
@@ -126,7 +126,8 @@ async def _fitted(call: HandlerCalls, place: int, spec: TaskSpec, count: int) ->
 class HandlerCalls:
     """Checks tasks against the handlers that workers have published. `queue`: the lane of tasks that name none.
     `unchecked`: nothing is refused. `found`: the handlers that were read, so that each is read once. `served`: the
-    lanes that are known to take tasks without a name."""
+    lanes that are known to take tasks without a name. `is_away`: Redis could not be asked, and PostgreSQL accepts the
+    tasks."""
 
     store: Store
     queue: str
@@ -134,10 +135,23 @@ class HandlerCalls:
     unchecked: bool = False
     found: dict[str, KeptHandler | None] = field(default_factory=dict[str, KeptHandler | None])
     served: set[str] = field(default_factory=set[str])
+    is_away: bool = False
 
     async def fitted(self, spec: TaskSpec) -> TaskSpec:
         """The task with the lane of its handler. Raises InvalidTaskError if no published schema allows its arguments,
-        for a misspelt handler, and for a task without a handler that no live worker of its lane takes."""
+        for a misspelt handler, and for a task without a handler that no live worker of its lane takes. While Redis is
+        away, PostgreSQL accepts tasks without these checks."""
+        if self.is_away:
+            return spec
+        try:
+            return await self._checked(spec)
+        except StoreUnavailableError:
+            if not self.store.with_ledger:
+                raise
+            self.is_away = True
+            return spec
+
+    async def _checked(self, spec: TaskSpec) -> TaskSpec:
         if spec.name is None:
             if spec.task_id is None:  # with an id, it may be one more message for a task of a named handler
                 await self.check_default(spec.lane or self.queue)
@@ -177,7 +191,9 @@ class HandlerCalls:
         return self.found[name]
 
     async def _call(self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await (self.retries.call(method, *args, **kwargs) if self.retries else method(*args, **kwargs))
+        if self.retries is None or self.store.with_ledger:  # with PostgreSQL, no task waits for a check
+            return await method(*args, **kwargs)
+        return await self.retries.call(method, *args, **kwargs)
 
     async def _names(self) -> set[str]:
         return {each.name for each in await self._call(self.store.published_handlers) if each.name}

@@ -198,7 +198,7 @@ class HoldfastScheduler(Scheduler):
         """Open the store. Raises StoreUnavailableError, which names the URL, if the store does not answer."""
         store = make_store(self._settings.redis, self._settings.postgres)
         try:
-            await store.ping()
+            await store.ping_for_submits()
         except BaseException:
             await store.aclose()
             raise

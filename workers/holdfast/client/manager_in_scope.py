@@ -159,7 +159,7 @@ class _OfSettings:
                 NOBODY_RUNS_THEM.format(settings.runtime_dir, service_folders.in_brackets(settings.runtime_dir))
             )
         async with source.opening as store:
-            await store.ping()
+            await store.ping_for_submits()
             self._opening.set_result(source.manager(store))
             try:
                 await asyncio.Event().wait()

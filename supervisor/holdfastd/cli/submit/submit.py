@@ -166,7 +166,7 @@ def submit(
 
     async def work(store: Store) -> task_sources.BadLineError | None:
         if later is not None:
-            await first.call(store.ping)
+            await first.call(store.ping_for_submits)
         limit = session.settings.max_message_bytes
         if stream is None:
             items = _from_arguments(texts, template)

@@ -7,13 +7,14 @@ fail. `supervisor db upgrade` changes them; an advisory lock lets only one proce
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from holdfast.core.store_info import DatabaseInfo
-from holdfast.errors import StoreRefusedError
+from holdfast.errors import StoreRefusedError, StoreUnavailableError
 from holdfast.store.ledger.database import UPGRADE, Database
 from holdfast.store.ledger.replicate import LedgerPart
 from holdfast.store.redis.server_check import RedisServer
@@ -131,6 +132,14 @@ class LedgerServer(LedgerPart, RedisServer):
 
     async def ping(self) -> None:
         await super().ping()
+        await self._ping_database()
+
+    async def ping_for_submits(self) -> None:
+        with suppress(StoreUnavailableError):  # PostgreSQL accepts tasks while Redis is away
+            await super().ping()
+        await self._ping_database()
+
+    async def _ping_database(self) -> None:
         async with self.database.transaction() as sql:
             await sql.execute("SELECT 1")
 

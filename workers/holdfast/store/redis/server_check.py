@@ -103,6 +103,11 @@ class RedisServer(RedisPart):
         """Check that the server answers a PING. Raises StoreUnavailableError or StoreRefusedError if it does not."""
         await self._command("PING")
 
+    async def ping_for_submits(self) -> None:
+        """Check that a producer can submit tasks. With PostgreSQL storage, Redis may be away. Raises the errors of
+        `ping`."""
+        await self.ping()
+
     async def preflight(self, lanes: Sequence[str] = ()) -> None:
         """Check that the server is reachable and new enough, evicts no keys, and holds the schema that this Holdfast
         needs. Also check that the user in the URL may run every command that the queue and these lanes need.
