@@ -42,12 +42,17 @@ def give_up(cli: Cli, *task_ids: str, name: str | None = None) -> None:
 
 def give_up_waiting(cli: Cli) -> None:
     """All that waits becomes dead letters, and what cannot be read is set aside."""
+    settle_waiting(cli, Settle.EXHAUSTED, "no good")
+
+
+def settle_waiting(cli: Cli, kind: Settle, reason: str = "") -> None:
+    """All that waits is claimed and settled so, and what cannot be read is set aside."""
     queue, incarnation = cli.options[3], uuid4().hex
 
     async def work(store: RedisStore) -> None:
         await store.register(Introduction(incarnation, "host", "boot", 1, 0))
         pulled = await store.pull(incarnation, 1, 1000, [queue], [])
-        settlements = [Settlement(d.task_id, d.claim, Settle.EXHAUSTED, reason="no good") for d in pulled.deliveries]
+        settlements = [Settlement(d.task_id, d.claim, kind, reason=reason) for d in pulled.deliveries]
         await store.pull(incarnation, 2, 0, [queue], settlements)
         await store.recover(incarnation, "left", False)
 

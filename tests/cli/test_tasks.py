@@ -9,11 +9,12 @@ import click
 import pytest
 import redis
 
+from holdfast.core.delivery import Settle
 from holdfastd.cli import command_table
 from holdfastd.cli.command_table import LazyCommand
 from holdfastd.documents.task_list import USUAL_COLUMNS
 from tests.cli.commands import Cli
-from tests.cli.stores import give_up_waiting
+from tests.cli.stores import give_up_waiting, settle_waiting
 
 
 def push(cli: Cli, *entries: bytes) -> None:
@@ -56,6 +57,16 @@ def test_show_has_handler_and_arguments_and_no_envelope(cli: Cli) -> None:
     assert cli("tasks", "show", "t", "--json").document["operation"]["operation"] == "run"
     cli("submit", "two\nlines", "--task-id", "plain")
     assert "arguments    two\n" in cli("tasks", "show", "plain").out
+
+
+def test_an_answer_has_its_own_line_and_the_arguments_stay(cli: Cli) -> None:
+    cli("submit", "--name", "mail.send", "--data", '{"customer": 41}', "--task-id", "t")
+    settle_waiting(cli, Settle.INPUT_REQUIRED)
+    assert cli("tasks", "resume", "--text", "yes", "t").status == 0
+    shown = cli("tasks", "show", "t").out
+    assert 'handler      mail.send\narguments    {"customer": 41}\nanswer       yes\n' in shown
+    (row,) = cli("tasks", "list", "--columns", "arguments").out.splitlines()[1:]
+    assert row == "customer=41"
 
 
 def test_ls_is_another_name_of_list_in_every_group() -> None:

@@ -178,6 +178,21 @@ async def test_the_outlines_of_tasks_are_read_together(stand: Stand) -> None:
     assert await stand.store.outlines([], 20) == {}
 
 
+async def test_the_outline_of_a_named_task_that_got_an_answer_has_the_message_that_named_its_handler(
+    stand: Stand,
+) -> None:
+    await stand.register("a")
+    await stand.submit("t", name="mail", text="first")
+    await stand.submit("plain", text="first")
+    for delivery in await stand.take("a", 2):
+        await stand.settle("a", delivery, Settle.INPUT_REQUIRED, result=b'{"parts":[]}')
+    for task_id in ("t", "plain"):
+        await stand.message(task_id, "m2", text="yes")
+    found = await stand.store.outlines(["t", "plain"], 4096)
+    assert (b"first" in found["t"].operation, b"yes" in found["t"].operation) == (True, False)
+    assert b"yes" in found["plain"].operation
+
+
 async def test_what_workers_publish_of_handlers_is_read_by_name(stand: Stand) -> None:
     first, second = PublishedHandler("a", {"type": "object"}), PublishedHandler("b", summary="B.", lane="slow")
     await stand.store.publish_handlers([second, first])

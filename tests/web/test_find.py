@@ -27,6 +27,8 @@ async def test_it_finds_tasks_batches_schedules_and_lanes(redis_settings: RedisS
         await here.manager.run_task("fired", task_id="nightly-report@20261127T020000Z")
         await here.manager.run_task("hello", lane="mail")
         assert await found(here, LONG) == f"/task?id={LONG}"
+        by_path = await here.browser.get(f"/tasks/{LONG}", follow_redirects=False)
+        assert (by_path.status_code, by_path.headers["location"]) == (303, f"/task?id={LONG}")
         assert await found(here, f" {LONG[:9]} ") == f"/task?id={LONG}", "the only id that begins so"
         assert await found(here, LONG[:4]) == f"/tasks?text={LONG[:4]}", "too short for the beginning of an id"
         assert await found(here, "import-7") == "/batch?id=import-7"

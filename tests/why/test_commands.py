@@ -133,7 +133,20 @@ HISTORIES: list[tuple[State, list[str], TimesDocument]] = [
         ["100 suspended wait", "600 resumed x", f"700 claimed {CLAIM}", f"900 settled completed 1 {CLAIM} "],
         times(100, 200, 1),
     ),
-    (State.CANCELED, ["400 canceled x"], times(0, 0, 0)),
+    (State.CANCELED, ["400 canceled x"], times(300, 0, 0)),
+    (
+        State.WORKING,  # it waited 600 ms for a person, and 50 ms for a worker
+        [
+            *(f"200 claimed {CLAIM}", f"250 settled input-required 1 {CLAIM} ", "251 step 1 q", "850 message m2"),
+            *("900 claimed 2:w:2", "901 step 2 a"),
+        ],
+        times(100 + 50, 50 + 100, 2),
+    ),
+    (
+        State.SUSPENDED,
+        [f"200 claimed {CLAIM}", "250 pause-asked x", f"300 suspended {CLAIM} x", "400 joined 2 m2"],
+        times(100, 100, 1),
+    ),
 ]
 
 

@@ -89,6 +89,7 @@ STEPS = [
     ("5 step 2 fetch the page", "step 2 is recorded: fetch the page"),
     (f"5 step 3 {SLEEP}", "step 3 is a sleep"),
     (f"5 step 4 {QUESTION}Which region?", "step 4 is question 'Which region?'"),
+    ("5 step 6 fetch", "step 6 is recorded: fetch"),
     (f"5 step 5 {ANSWER}", "step 5 is an answer"),
     (f"5 sleep {CLAIM} ", "sleeps, and has given its slot back"),
     ("5 waits 1", "waits for 1 task to end"),
@@ -278,6 +279,7 @@ NEXT = [
     (facts({"expires_ms": NOW - 1, "deliveries": 1}), "waits in lane high"),
     (facts(WORKING, **CLAIMED, owner=WORKER), f"{IN_WORKER} for 12s, run 2, attempt 2 of 3"),
     (facts({**WORKING, "max_attempts": 9}, owner=WORKER), f"{IN_WORKER}, run 2, attempt 2 of 9"),
+    (facts({**WORKING, "attempts": 3}, owner=WORKER), f"{IN_WORKER}, run 2, attempt 4"),
     (
         facts({**WORKING, "solo": True, "crashes": 2, "progress": "3/4"}, owner=WORKER),
         f"{IN_WORKER}, run 2, attempt 2 of 3, in quarantine because it ended its worker twice, progress 3/4",

@@ -8,6 +8,8 @@ import pytest
 
 from holdfast import Handlers, Task, create_broker, read_result
 from holdfast.core.tasks import TaskRecord
+from holdfast.why.gather import explain, gather
+from holdfast_config import Settings
 from tests.worker.processes import PATIENCE
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +49,30 @@ async def test_a_named_handler_goes_on_with_its_arguments() -> None:
         last = await ended(broker, task_id)
         assert (last.state, value(last)) == ("completed", "draft on otters, dry, a page, of otters, turn 3")
         assert (calls, last.attempts, last.crashes) == (["otters"], 0, 0)
+
+
+async def test_the_history_has_the_question_before_its_turn_ends_and_the_limit_of_the_handler() -> None:
+    handlers = Handlers()
+
+    @handlers.register("flaky", max_attempts=7)
+    async def flaky(task: Task) -> None:
+        await task.step("look", lambda: 1)
+        if await task.question("Go on?") == "yes":
+            raise ValueError
+
+    async with create_broker(type="memory") as broker, broker.working(handlers):
+        task_id = await broker.manager.run_task(name="flaky")
+        await ended(broker, task_id)
+        first = await explain(broker.store, "q", task_id, None)
+        lines = [line["text"].split(" (")[0] for line in first["timeline"] if line["event"] in {"step", "settled"}]
+        assert lines == ["step 1 is recorded: look", "step 2 is question 'Go on?'", "turn 1 asks for input"]
+        await broker.manager.cancel_task(task_id)
+        await broker.manager.retry_task(task_id)
+        again = await explain(broker.store, "q", f"{task_id}.r1", None)
+        assert again["timeline"][0]["event"] == "accepted"
+        assert f"step 1 is recorded: look (kept from {task_id})" in [line["text"] for line in again["timeline"]]
+        snapshot, _ = await gather(broker.store, "q", task_id, Settings())
+        assert snapshot.max_attempts == 7
 
 
 async def test_messages_are_those_of_the_turn_that_asked_and_a_new_turn_has_them_all() -> None:

@@ -74,6 +74,16 @@ def call_of(operation: bytes | None) -> TaskCall | None:
     )
 
 
+async def first_call(store: Store, task: TaskRecord) -> TaskCall | None:
+    """The call of a task. The present turn of a named handler may be an answer; then the first turn has the call."""
+    call = call_of(task.operation)
+    if task.turn == 1 or not task.name or (call and call.name):
+        return call
+    items, _ = await store.earlier(task.task_id, 2)
+    begun = call_of(items[0]) if items else None
+    return begun if begun and begun.name else call
+
+
 def _object(value: Any) -> dict[str, Any]:
     """The value if it is a JSON object; else an empty one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

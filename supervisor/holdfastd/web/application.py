@@ -133,6 +133,7 @@ def application(access: QueueAccess, accounts: Accounts, hosts: AllowedHosts, pr
             *(Route(change.path, changing(change.answer), methods=["POST"]) for change in CHANGES),
             Route("/schedules/fires", framed(schedule_pages.fires), methods=["POST"]),
             Route("/tasks/chosen", changing(change_chosen), methods=["POST"]),
+            Route("/tasks/{task_id:path}", task_pages.task_by_path),
         ],
         middleware=[Middleware(Guard, visitors=visitors, hosts=hosts, failed=failed)],
         exception_handlers={HTTPException: refused, HoldfastError: failed, Exception: broken},

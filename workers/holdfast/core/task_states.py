@@ -147,6 +147,9 @@ TRANSITIONS: dict[State, dict[TaskEvent, State]] = {
     State.CANCELED: {},
 }
 
+# The state that follows an event. An event leads to the same state from everywhere.
+AFTER: dict[str, State] = {event: state for row in TRANSITIONS.values() for event, state in row.items()}
+
 # Events that leave the state as it is, and the states in which they happen.
 UNCHANGED: dict[TaskEvent, frozenset[State]] = {
     # Noted behind a retry, a deferral or a sleep, with the time at which it is due.

@@ -107,6 +107,11 @@ class TrailStep:
     other: str = ""
 
     @property
+    def word(self) -> str:
+        """The event by its name in the table of transitions: for a settlement its kind."""
+        return self.kind if self.event == "settled" else self.event
+
+    @property
     def delivery(self) -> int:
         return int(self.claim.partition(":")[0] or 0)
 

@@ -104,8 +104,12 @@ def _keep(_: int, here: FrameType | None) -> None:
 
 def _log(_: int, here: FrameType | None) -> None:
     with suppress(Exception):
-        for each in _tasks(here):
-            STREAM.write(f"{each.text}\n".encode(errors="replace"))
+        found = _tasks(here)
+        for each in found:
+            if each.task_id:
+                STREAM.write(f"{each.text}\n".encode(errors="replace"))
+        if own := ", ".join(each.name for each in found if not each.task_id):
+            STREAM.write(f"Asyncio tasks of the worker itself: {own}\n".encode(errors="replace"))
 
 
 def _tasks(here: FrameType | None) -> list[TaskStack]:

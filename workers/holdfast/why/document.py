@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import NamedTuple, TypedDict, cast
 
 from holdfast.core.outcomes import ParentResult
-from holdfast.core.task_states import State
+from holdfast.core.task_states import AFTER, State
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.core.words import counted
@@ -67,12 +67,6 @@ def _one(parent: ParentResult) -> str:
 
 # The time that a task has waited for a worker and the time that it has run, computed from its history.
 
-# ENDS: steps that end a run. NOT_READY: steps after which the task waits for something else than a worker.
-ENDS = frozenset(
-    {"settled", "retry", "release", "defer", "sleep", "suspended", "crashed", "recovered", "returned", "canceled"}
-)
-NOT_READY = frozenset({"delayed", "waits", "suspended", "settled", "canceled", "dead-letter", "expired"})
-
 
 class TimesDocument(TypedDict):
     """The times of a task. `waited_ms`: how long workers could have claimed it but had not. `ran_ms`: how long workers
@@ -86,23 +80,18 @@ class TimesDocument(TypedDict):
 def task_times(state: State, created_ms: int, steps: Sequence[TrailStep], now_ms: int) -> TimesDocument:
     """The times of a task until `now_ms`. `steps`: its history, oldest line first."""
     waited = ran = runs = 0
-    ready: int | None = created_ms
-    claimed: int | None = None
+    before, since = State.SUBMITTED, created_ms
     for step in steps:
-        if step.event == "claimed":
-            waited += 0 if ready is None else step.at_ms - ready
-            ready, claimed, runs = None, step.at_ms, runs + 1
+        after = AFTER.get(step.word)
+        if after is None:
             continue
-        if claimed is not None and step.event in ENDS:
-            ran, claimed, ready = ran + step.at_ms - claimed, None, step.at_ms
-        if step.event in NOT_READY:
-            ready = None
-        elif claimed is None and ready is None:
-            ready = step.at_ms
-    if state is State.WORKING and claimed is not None:
-        ran += now_ms - claimed
-    if state is State.SUBMITTED and ready is not None:
-        waited += now_ms - ready
+        waited += step.at_ms - since if before is State.SUBMITTED else 0
+        ran += step.at_ms - since if before is State.WORKING else 0
+        runs += after is State.WORKING
+        before, since = after, step.at_ms
+    if before is state:
+        waited += now_ms - since if state is State.SUBMITTED else 0
+        ran += now_ms - since if state is State.WORKING else 0
     return {"waited_ms": max(0, waited), "ran_ms": max(0, ran), "runs": runs}
 
 

@@ -4,7 +4,6 @@ document."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from heapq import merge
 
 from holdfast.core.quiet_hosts import Quiet, remedy, who
 from holdfast.core.task_states import State
@@ -33,17 +32,17 @@ async def gather(
     task = await store.get(task_id)
     if task is None:
         raise UnknownTaskError(_unknown(queue, task_id, usual))
-    steps = tuple(merge(read_trail(task.trail), await _recorded_steps(store, task_id), key=lambda step: step.at_ms))
+    steps = tuple(_in_order(read_trail(task.trail), await _recorded_steps(store, task)))
     names = {step.incarnation for step in steps if step.incarnation} | ({task.owner} - {""})
     workers = await store.incarnations(names)
     [service] = await store.service([(task.lane, task.name)])
-    limits = service.limits or usual
+    limits, handler = service.limits or usual, await store.kept_handler(task.name)
     snapshot = TaskSnapshot(
         task=task,
         steps=steps,
         now_ms=await store.clock_ms(),
         keep_ms=round(max(limits.keep, settings.database_keep if settings.postgres else 0) * 1000),
-        max_attempts=limits.max_attempts,
+        max_attempts=(handler and handler.max_attempts) or limits.max_attempts,
         are_registered=service.limits is not None,
         place=await store.place(task_id) if task.state is State.SUBMITTED else None,
         owner=workers.get(task.owner),
@@ -58,13 +57,34 @@ async def gather(
     return snapshot, workers
 
 
-async def _recorded_steps(store: Store, task_id: str) -> list[TrailStep]:
-    """The steps that the task's handler has recorded, in the form of lines of the history, the oldest first."""
-    steps = [
-        TrailStep(step.at_ms, "step", number=step.place + 1, other=step.name)
-        for step in await store.names_of_steps(task_id)
+async def _recorded_steps(store: Store, task: TaskRecord) -> list[TrailStep]:
+    """The steps that the task's handler has recorded, in the form of lines of the history. A retry begins with the
+    steps of the task that it repeats."""
+    kept = f"kept from {task.retry_of}"
+    return [
+        TrailStep(
+            max(step.at_ms, task.created_ms),
+            "step",
+            kept if task.retry_of and step.at_ms < task.created_ms else "",
+            number=step.place + 1,
+            other=step.name,
+        )
+        for step in await store.names_of_steps(task.task_id)
     ]
-    return sorted(steps, key=lambda step: step.at_ms)
+
+
+def _in_order(trail: Sequence[TrailStep], recorded: Sequence[TrailStep]) -> list[TrailStep]:
+    """The lines of the trail and the recorded steps, by time. Steps of the millisecond in which their run ended stand
+    before its end: a question, for example, is recorded together with the end of its turn."""
+    ranked, at_ms, rank = [(step.at_ms, 1, step) for step in recorded], 0, 0
+    for line in trail:
+        rank = 2 if line.event in _ENDS or (rank and line.at_ms == at_ms) else 0
+        at_ms = line.at_ms
+        ranked.append((at_ms, rank, line))
+    return [line for *_, line in sorted(ranked, key=lambda each: each[:2])]
+
+
+_ENDS = frozenset({"settled", "sleep", "retry", "release", "suspended"})
 
 
 async def _webhook(store: Store, task: TaskRecord) -> WaitingNotice | None:

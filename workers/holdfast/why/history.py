@@ -164,7 +164,8 @@ def _unknown_handler(step: TrailStep, _: TaskHistory) -> str:
 
 def _step(step: TrailStep, _: TaskHistory) -> str:
     is_named = not step.other.startswith(MARK)
-    return f"step {step.number} is recorded: {step.other}" if is_named else f"step {step.number} is {shown(step.other)}"
+    what = f"recorded: {step.other}" if is_named else shown(step.other)
+    return f"step {step.number} is {what}" + (f" ({step.reason})" if step.reason else "")
 
 
 def _about(text: str) -> Callable[[TrailStep, TaskHistory], str]:

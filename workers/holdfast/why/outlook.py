@@ -235,9 +235,11 @@ def _doubt(owner: WorkerRecord | None) -> str:
 
 
 def _attempt(snapshot: TaskSnapshot) -> str:
-    own = snapshot.task.max_attempts
+    own, attempt = snapshot.task.max_attempts, snapshot.task.attempts + 1
     run = snapshot.task.runs + (snapshot.task.state is not State.WORKING)
-    return f"run {run}, attempt {snapshot.task.attempts + 1} of {own or f'{snapshot.max_attempts}{_here(snapshot)}'}"
+    if attempt > (own or snapshot.max_attempts):  # the worker that ran it has another limit than those that run now
+        return f"run {run}, attempt {attempt}"
+    return f"run {run}, attempt {attempt} of {own or f'{snapshot.max_attempts}{_here(snapshot)}'}"
 
 
 def _here(snapshot: TaskSnapshot) -> str:

@@ -40,7 +40,16 @@ from holdfastd.cli.tasks.bulk import bulk, filter_options, redaction_of
 from holdfastd.cli.tasks.change_tasks import cancel, clean, pause, remove, resume, retry
 from holdfastd.documents import printed_times, task_documents
 from holdfastd.documents.queue_documents import error_kind_document
-from holdfastd.documents.task_list import TASK_COLUMNS, Hide, TaskRow, call_of, chosen_columns, read_rows
+from holdfastd.documents.task_list import (
+    TASK_COLUMNS,
+    Hide,
+    TaskCall,
+    TaskRow,
+    call_of,
+    chosen_columns,
+    first_call,
+    read_rows,
+)
 from holdfastd.operations.reading import read_texts
 
 # `supervisor tasks list`: its filters, and the pages it asks for.
@@ -221,8 +230,7 @@ def show(session: Session, /, task_id: str) -> None:
     The values of secret fields are shown as ***. --json prints everything, with the message as it was pushed.
     """
     chosen = whole_id(session, task_id)
-    task = manage(session, lambda manager: manager.get_task(chosen))
-    show_task(session, task)
+    show_task(session, manage(session, lambda manager: manager.get_task(chosen)))
 
 
 @tasks.command(epilog="Example: supervisor tasks count --json")
@@ -282,15 +290,16 @@ def show_task(session: Session, task: TaskRecord, /) -> None:
     if session.json:
         output.document(task_documents.whole(task) | {"parents": parent_documents(parents)})
     else:
-        describe(task, parents, redaction_of(session).value)
+        call = ask(session, lambda store: first_call(store, task))
+        describe(task, call, parents, redaction_of(session).value)
 
 
-def describe(task: TaskRecord, parents: Sequence[ParentResult], hide: Hide) -> None:
-    """Print a task for people. `hide` removes secrets from values."""
-    document = hide({**task_documents.whole(task), **_call(task)})
-    for name in ("task_id", "state", "handler", "arguments", *document):
+def describe(task: TaskRecord, call: TaskCall | None, parents: Sequence[ParentResult], hide: Hide) -> None:
+    """Print a task for people. `call`: of its handler. `hide` removes secrets from values."""
+    document = hide({**task_documents.whole(task), **_told(task, call)})
+    for name in ("task_id", "state", "handler", "arguments", "answer", *document):
         value = document.pop(name, None)
-        if name not in {"trail", "error", "name"} and value not in (None, "", False, [], {}):
+        if name not in _NOT_SHOWN and value not in (None, "", False, [], {}):
             output.text(f"{name.replace('_', ' '):<12} {output.readable(value)}", keep=output.LINE_END)
     if parents:
         output.text(f"parents      {parent_words(parents)}")
@@ -302,13 +311,21 @@ def describe(task: TaskRecord, parents: Sequence[ParentResult], hide: Hide) -> N
         output.text(f"  {printed_times.moment(int(at)) if at.isdigit() else at}  {event}")
 
 
-def _call(task: TaskRecord) -> dict[str, object]:
-    """The handler of a task and its arguments. They are shown in place of the operation, if the operation is a readable
-    call."""
-    call = call_of(task.operation)
-    if call is None:
+_NOT_SHOWN = frozenset({"trail", "error", "name", "bar", "claim"})  # `progress` is the bar in words
+
+
+def _told(task: TaskRecord, call: TaskCall | None) -> dict[str, object]:
+    """The handler of a task and its arguments, and the message of its present turn if that is an answer. They are shown
+    in place of the operation, if the operation is a readable call."""
+    latest = call_of(task.operation)
+    if call is None or latest is None:
         return {"handler": task.name}
-    return {"handler": task.name, "arguments": call.kwargs or call.text or call.data, "operation": None}
+    known = {"handler": task.name, "arguments": _content(call), "operation": None}
+    return known if call == latest else {**known, "answer": _content(latest)}
+
+
+def _content(call: TaskCall) -> object:
+    return call.kwargs or call.text or call.data
 
 
 def _failure(task: TaskRecord, hide: Hide) -> list[str]:

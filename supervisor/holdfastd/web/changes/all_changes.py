@@ -17,7 +17,7 @@ from holdfast.client.bulk_steps import checked_verb
 from holdfast.core.bulk_changes import BulkVerb
 from holdfast.core.words import counted
 from holdfast.errors import HoldfastError, InvalidTaskError, UnknownScheduleError, UnknownTaskError
-from holdfastd.documents.task_list import call_of
+from holdfastd.documents.task_list import first_call
 from holdfastd.operations import (
     batches,
     dead,
@@ -96,7 +96,7 @@ def change_of(
 
 async def _read_submission(access: QueueAccess, fields: Fields) -> submit_tasks.SubmitTasks:
     handler, original = await task_pages.handler_of(access, fields.get(HANDLER, "")), fields.get(ORIGINAL, "")
-    call = call_of((await access.manager.get_task(original)).operation) if original else None
+    call = await first_call(access.store, await access.manager.get_task(original)) if original else None
     return submit_tasks.SubmitTasks([typed_spec(handler, fields, call, access.redaction)], is_unchecked(fields))
 
 

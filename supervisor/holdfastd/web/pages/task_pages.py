@@ -30,6 +30,7 @@ from holdfastd.documents.task_list import (
     TaskRow,
     call_of,
     chosen_columns,
+    first_call,
     read_rows,
 )
 from holdfastd.operations.errors import status_of
@@ -165,10 +166,19 @@ RECENT = 5  # newest bulk changes; the page shows those of them that run
 MOST_ROUNDS = 6  # pages that the script in the browser loads by itself, some 200 ms of work
 
 
+async def task_by_path(request: Request) -> Response:
+    """To the page of a task, from the address that the API has for it."""
+    return _to_task(request.path_params["task_id"])
+
+
+def _to_task(task_id: str) -> Response:
+    return RedirectResponse(f"/task?id={quote(task_id, safe='')}", 303)
+
+
 async def tasks(request: Request) -> Response:
     access = queue_of(request)
     if task_id := request.query_params.get("task_id", "").strip():
-        return RedirectResponse(f"/task?id={quote(task_id, safe='')}", 303)
+        return _to_task(task_id)
     wanted, chosen = _search(request), request.query_params.getlist("columns")
     if wanted.state == [State.INPUT_REQUIRED] and not chosen:
         return await _questions(request, wanted)
@@ -286,7 +296,7 @@ async def edit_form_of(access: QueueAccess, original: str) -> SubmissionForm:
     """The form filled with the call of a task. Raises UnknownTaskError, and InvalidTaskError if the task's operation is
     not a readable run."""
     task = await access.manager.get_task(original)
-    call = call_of(task.operation)
+    call = await first_call(access.store, task)
     if call is None:
         raise InvalidTaskError(f"the operation of task {original} cannot be edited: it is not a readable run")
     options = {"lane": task.lane, "max_attempts": str(task.max_attempts or "")}

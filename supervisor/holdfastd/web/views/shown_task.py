@@ -14,7 +14,7 @@ from holdfast.core.delivery import EmittedPart
 from holdfast.core.messages import Part
 from holdfast.core.outcomes import read_result
 from holdfast.core.steps import StepNote, StepRecord, note_of
-from holdfast.core.task_states import TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
+from holdfast.core.task_states import AFTER, TERMINAL, TRANSITIONS, UNCHANGED, State, TaskEvent
 from holdfast.core.tasks import TaskRecord
 from holdfast.core.trail import KEPT, TrailStep, is_asleep, read_trail
 from holdfast.why.times import moment, span
@@ -226,7 +226,7 @@ def story(
     task: TaskRecord, timeline: Sequence[Mapping[str, Any]], steps: Mapping[int, StoryStep], now_ms: int
 ) -> list[Chapter]:
     """The chapters of a task's history. `timeline`: that of the `why` document; `steps`: by their places."""
-    kinds = {(each.at_ms, each.event): _word(each) for each in read_trail(task.trail)}
+    kinds = {(each.at_ms, each.event): each.word for each in read_trail(task.trail)}
     state, runs, before_ms = State.SUBMITTED, 0, task.created_ms
     chapters = [Chapter(_TITLES[state], BarKind.WAITS, task.created_ms, now_ms)]
     for entry in timeline:
@@ -366,9 +366,6 @@ class Picture:
         return [kind for kind in BarKind if kind in drawn]
 
 
-# The state that follows an event. In the core's table, an event leads to the same state from everywhere.
-AFTER: Mapping[str, State] = {event: state for row in TRANSITIONS.values() for event, state in row.items()}
-
 _KINDS = {
     State.SUBMITTED: BarKind.WAITS,
     State.DELAYED: BarKind.LATER,
@@ -433,7 +430,7 @@ def picture(task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int
 
 def _phases(task: TaskRecord, end_ms: int) -> Iterator[_Phase]:
     """The phases of the task: each lasts from one change of state to the next."""
-    changes = [(step, _word(step)) for step in read_trail(task.trail) if _word(step) in AFTER]
+    changes = [(step, step.word) for step in read_trail(task.trail) if step.word in AFTER]
     is_cut = len(task.trail) >= KEPT
     start = task.created_ms
     kind, text = (BarKind.UNKNOWN, "not kept") if is_cut else (BarKind.WAITS, "submitted")
@@ -445,10 +442,6 @@ def _phases(task: TaskRecord, end_ms: int) -> Iterator[_Phase]:
             return
         start, kind, text = step.at_ms, _KINDS[state], _title(step, state)
     yield _Phase(start, end_ms, kind, text)
-
-
-def _word(step: TrailStep) -> str:
-    return step.kind if step.event == "settled" else step.event
 
 
 def _title(step: TrailStep, state: State) -> str:
