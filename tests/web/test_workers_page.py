@@ -7,11 +7,15 @@ import signal
 from html import unescape
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 
 from holdfast.core.worker_records import Introduction
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, load
+from holdfastd.control.local_supervisor import LocalSupervisor
+from holdfastd.web.pages import worker_pages
 from holdfastd.web.pages.worker_pages import MemoryCourses
 from tests.cli.commands import Cli
 from tests.cli.conftest import running
@@ -66,11 +70,27 @@ async def test_a_worker_is_shown_with_the_handlers_and_arguments_that_it_runs(re
         assert "hunter2" not in shown
 
 
-def test_the_memory_of_workers_is_read_now_and_then_and_forgotten_with_them() -> None:
+def test_the_memory_of_workers_is_forgotten_with_them() -> None:
     courses = MemoryCourses()
-    for now_ms, memory in ((20_000, {"a": 1, "b": 2}), (21_000, {"a": 9, "b": 9}), (30_000, {"a": 2})):
-        courses.note(memory, now_ms)
+    for memory in ({"a": 1, "b": 2}, {"a": 2}):
+        courses.note(memory)
     assert courses.lines == {"a": "0.0,40.0 600.0,0.0"}
+
+
+@pytest.mark.anyio
+async def test_the_memory_of_workers_is_read_while_nobody_looks(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_pages, "COURSE_EVERY", 0.01)
+    with running(short_path, "--workers", "1", "examples.wordcount:handle") as (cli, _):
+        status, courses = cli("status", "--json").document, MemoryCourses()
+        settings = load({"redis_url": status["store"]["url"], "runtime_dir": str(short_path / "run")})
+        async with anyio.create_task_group() as group:
+            group.start_soon(courses.read_on, LocalSupervisor(settings))
+            with anyio.fail_after(60):
+                while status["processes"][-1]["incarnation"] not in courses.lines:
+                    await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("by_itself", [False, True], ids=["child", "by itself"])

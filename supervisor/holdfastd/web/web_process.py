@@ -29,6 +29,7 @@ from holdfast_config import Settings
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.standard_error import STREAM
 from holdfastd.control.allowed_hosts import AllowedHosts
+from holdfastd.control.local_supervisor import LocalSupervisor
 from holdfastd.control.open_connections import AcceptLoop, OpenConnection, OpenConnections
 from holdfastd.parent.child_builder import ChildBuilder, build_scripts
 from holdfastd.web import rendering
@@ -173,12 +174,14 @@ async def serve(settings: Settings, listener: socket.socket, stop: asyncio.Event
         on_ready()
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         stopping = asyncio.create_task(stop.wait())
+        reading = asyncio.create_task(app.state.memory.read_on(LocalSupervisor(settings)))
         await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         app.state.streams.end()
         await app.state.feed.close()
         server.should_exit = True
         await serving
         stopping.cancel()
+        reading.cancel()
 
 
 def server_of(app: Starlette, settings: Settings, connection: type[PageConnection] = PageConnection) -> PageServer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ DEATHS = 20  # deaths of a host that the page shows
 FATAL = 5  # tasks that the page names because workers died with them
 RUNS = 200  # running tasks whose handlers and arguments the page shows
 COURSE = 60  # readings of a worker's memory that are kept
-COURSE_EVERY_MS = 10_000  # between two of them
+COURSE_EVERY = 60.0  # seconds between two of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +102,24 @@ class ShownHost:
 
 @dataclass(slots=True)
 class MemoryCourses:
-    """The memory of the workers of this host over the last minutes, read while somebody looks at the page.
-    `_readings`: resident bytes by incarnation, oldest first."""
+    """The memory of the workers of this host over the last hour. `_readings`: resident bytes by incarnation, oldest
+    first."""
 
     _readings: dict[str, deque[int]] = field(default_factory=dict[str, "deque[int]"])
-    _noted_ms: int = 0
 
-    def note(self, memory: Mapping[str, int], now_ms: int) -> None:
-        """Add a reading of the memory of each worker, unless the last reading is young. Readings of workers that have
-        ended are dropped."""
-        if memory and now_ms - self._noted_ms >= COURSE_EVERY_MS:
-            self._noted_ms = now_ms
-            kept = {each: self._readings.get(each, deque(maxlen=COURSE)) for each in memory}
-            for each, size in memory.items():
-                kept[each].append(size)
-            self._readings = kept
+    async def read_on(self, supervisor: LocalSupervisor) -> None:
+        """Read the memory once a minute; never returns. A reading asks the supervisor of this host, not the store."""
+        while True:
+            if found := await supervisor.find():
+                self.note(_memory(found))
+            await asyncio.sleep(COURSE_EVERY)
+
+    def note(self, memory: Mapping[str, int]) -> None:
+        """Add a reading of the memory of each worker. Readings of workers that have ended are dropped."""
+        kept = {each: self._readings.get(each, deque(maxlen=COURSE)) for each in memory}
+        for each, size in memory.items():
+            kept[each].append(size)
+        self._readings = kept
 
     @property
     def lines(self) -> dict[str, str]:
@@ -134,7 +138,6 @@ async def workers(request: Request) -> Response:
     fatal = [task.task_id for host in hosts for task in host.fatal]
     records = [await access.store.get(task_id, payloads=False) for task_id in fatal]
     courses: MemoryCourses = request.app.state.memory
-    courses.note({each: size for host in hosts for each, size in host.memory.items()}, now_ms)
     return page(
         request,
         "workers.html",
@@ -161,8 +164,13 @@ def _folded(frames: Sequence[StackFrame]) -> list[tuple[bool, list[StackFrame]]]
     return [(is_own, list(run)) for is_own, run in groupby(frames, key=lambda frame: frame.is_own)]
 
 
+def _memory(local: Found) -> dict[str, int]:
+    """The resident bytes of each child of the supervisor of this host."""
+    return {each.incarnation: each.memory_bytes or 0 for each in local.status.processes}
+
+
 def _hosts(living: Sequence[WorkerRecord], quiet: Sequence[Quiet], local: Found | None) -> list[ShownHost]:
-    memory = {} if local is None else {each.incarnation: each.memory_bytes or 0 for each in local.status.processes}
+    memory = {} if local is None else _memory(local)
     hosts = [(name, list(workers)) for name, workers in groupby(living, key=lambda worker: worker.host)]
     ordered = {order.host for order in quiet if not order.is_halt}
     return [
