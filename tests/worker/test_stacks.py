@@ -6,12 +6,14 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from types import SimpleNamespace
 
 import anyio
 import pytest
 
+from holdfast.os import stack_file
 from holdfast.os.handlers_loop import heed_exits
-from holdfast.os.stack_file import StackFrame, frames_of
+from holdfast.os.stack_file import StackFrame, TaskStack, frames_of
 from holdfast.worker.context import lease_clock
 from tests.handler.deliveries import delivery_of
 from tests.worker.test_running import running_tasks
@@ -101,3 +103,19 @@ async def test_the_tasks_of_the_queue_come_first_with_what_their_handlers_have_s
     assert not any(each.task_id for each in others)
     assert "of the worker" in {each.name for each in others}
     assert first.text.startswith("Task t-1, handler ")
+
+
+def test_the_log_has_stacks_of_tasks_and_only_the_names_of_the_workers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        TaskStack("t1", "mail", 1.5, "", []),
+        TaskStack("", "", 0.0, "heartbeat", []),
+        TaskStack("", "", 0.0, "pull", []),
+    ]
+    written = list[bytes]()
+    monkeypatch.setattr(stack_file, "_tellers", [lambda _: found])
+    monkeypatch.setattr(stack_file, "STREAM", SimpleNamespace(write=written.append))
+    stack_file._log(0, None)
+    assert b"".join(written).decode().splitlines() == [
+        "Task t1, handler mail, for 1.5 s (most recent call last):",
+        "Asyncio tasks of the worker itself: heartbeat, pull",
+    ]
