@@ -99,11 +99,16 @@ NEAR = (
 
 
 async def test_a_name_that_is_nearly_a_handlers_name_is_refused(redis_settings: RedisSettings, cli: Cli) -> None:
-    async with site(redis_settings) as here:
+    async with site(redis_settings, web_a2a=True) as here:
         await here.store.publish_handlers([BILLING])
         assert await api(here, FITS, name="blling") == (400, NEAR)
         refused = await anyio.to_thread.run_sync(cli, "submit", "--name", "blling", "--data", json.dumps(FITS))
         assert (refused.status, refused.err) == (2, f"supervisor: {NEAR}\n")
+        parts = [{"data": {"name": "blling", "kwargs": FITS}}]
+        sent = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": parts}}  # it would wait for the answer
+        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": sent}
+        answer = (await here.program.post("/a2a", json=call, headers={"a2a-version": "1.0"})).json()
+        assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, NEAR)
         assert not await here.manager.count_tasks()
         assert (await api(here, FITS, "?unchecked=true", "blling"))[0] == 201
         await here.store.bound([LaneLimit(LaneBound.NAME, "blling", "1/1000/1")])
