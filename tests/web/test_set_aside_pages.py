@@ -26,12 +26,12 @@ async def test_a_batch_shows_its_tasks_and_is_canceled(redis_settings: RedisSett
         await here.manager.run_tasks([TaskSpec(text="x") for _ in range(120)], batch="import-7")
         assert "import-7" in await here.page("/batches")
         shown = await here.page("/batch?id=import-7")
-        assert ">….50<" in shown, "within its batch, an id is told by its end"
+        assert ">50</a>" in shown, "within its batch, an id is told by its end"
         following = re.search(r'class="button" href="(/batch[^"]*cursor=[^"]*)"', shown)
         assert following
-        assert ">….51<" in await here.page(following[1])
+        assert ">51</a>" in await here.page(following[1])
         assert "There is none" in await here.page("/batch?id=import-7&end=failed")
-        assert ">….1<" in await here.page("/batch?id=import-7&end=open")
+        assert ">1</a>" in await here.page("/batch?id=import-7&end=open")
         await here.change("/batches/cancel", batch="import-7", reason="wrong file")
         record = await here.manager.batch("import-7").record()
         assert (str(record.state), record.counts.canceled) == ("canceled", 120)
@@ -50,8 +50,8 @@ async def test_a_batch_with_failures_shows_these_first(redis_settings: RedisSett
         await here.manager.batch("b").wait(60)
         shown = await here.page("/batch?id=b")
         assert "<h2>Failed tasks</h2>" in shown
-        assert (">….1<" in shown, ">….2<" in shown) == (True, False)
-        assert ">….2<" in await here.page("/batch?id=b&end=all")
+        assert (">1</a>" in shown, ">2</a>" in shown) == (True, False)
+        assert ">2</a>" in await here.page("/batch?id=b&end=all")
 
 
 @pytest.mark.parametrize(
