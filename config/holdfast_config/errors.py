@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast_config.trust import ServiceFolder
 
 
 class ConfigError(ValueError):
@@ -11,3 +15,12 @@ class ConfigError(ValueError):
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class BrokenSettingsError(ConfigError):
+    """The settings that a command has read are invalid. `runtime_folder`: the runtime folder that they name all the
+    same; None if a source that cannot be read or trusted could name another one."""
+
+    def __init__(self, problems: Iterable[str], runtime_folder: ServiceFolder | None) -> None:
+        super().__init__(problems)
+        self.runtime_folder = runtime_folder

@@ -14,12 +14,13 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from holdfast_config import environment, file_trust, found_files, names, redis_urls, sources
-from holdfast_config.errors import ConfigError
+from holdfast_config.errors import BrokenSettingsError
 from holdfast_config.origin import ValueWithOrigin, shown
 from holdfast_config.service_folders import Project, project_folder
 from holdfast_config.settings import Settings
 from holdfast_config.sources import ORDERED, ImpliedSource, SettingsOfSources, Source
 from holdfast_config.store_settings import checked as postgres_url
+from holdfast_config.trust import ServiceFolder
 
 # Rules between settings: a server and its parts, TLS files, the Sentinel login, the lanes of a Cluster, PostgreSQL.
 
@@ -212,7 +213,7 @@ def resolve(
     timeline: bool = False,
     framework: Mapping[str, object] | None = None,
 ) -> Resolved:
-    """Load the settings with their origins. Raises ConfigError with all problems.
+    """Load the settings with their origins. Raises BrokenSettingsError with all problems.
 
     `flags` are values by the names of settings; None means not given. The flags `config` and `env_file` name files that
     replace supervisor.toml and .env in `folder` (by default the current folder). Without a supervisor.toml, the
@@ -230,7 +231,7 @@ def resolve(
     problems += outside_slot(settings) if settings else _lines(refused, given)
     problems += _trusted_by_strangers(given, files.read())
     if problems or settings is None:
-        raise ConfigError(problems)
+        raise BrokenSettingsError(problems, _runtime_folder(ordered, project))
     settings.model_fields_set.difference_update(field for field, origin in given.items() if not origin.named)
     settings.belong_to(project, tuple(path.absolute() for path in files.read()))
     warnings = tuple(warning for source in ordered for warning in source.warnings)
@@ -310,7 +311,7 @@ def _sources(
         sources.of_environment(environ),
         sources.of_credentials(environ),
         sources.of_kill_points(environ),
-        Source(problems=files.problems),
+        sources.unread(files.problems),
     ]
     if files.dotenv:
         stronger.append(_judged(files.dotenv, sources.of_environment(files.variables, f" (in {files.dotenv})"), strict))
@@ -335,6 +336,26 @@ def _validated(ordered: tuple[Source, ...]) -> tuple[Settings | None, Validation
         return SettingsOfSources(**{ORDERED: ordered}).plain(), None  # type: ignore[arg-type]  # not a field
     except ValidationError as error:
         return None, error
+
+
+def _runtime_folder(ordered: tuple[Source, ...], project: Project) -> ServiceFolder | None:
+    """The runtime folder of invalid settings; None if it is unknown. `ordered`: the sources, the strongest first."""
+    for source in ordered:
+        origin = source.given.get("runtime_dir")
+        if not source.is_read or (origin and source.problems):
+            return None
+        if origin:
+            break
+    else:
+        return None
+    try:
+        settings = Settings.model_validate({"runtime_dir": origin.value})
+    except ValidationError:
+        return None
+    if not origin.named:
+        settings.model_fields_set.clear()
+    settings.belong_to(project, ())
+    return settings.runtime_folder
 
 
 def _lines(error: ValidationError | None, given: Mapping[str, ValueWithOrigin]) -> list[str]:

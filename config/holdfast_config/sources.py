@@ -229,7 +229,7 @@ class SettingsOfSources(Settings, BaseSettings):
 
 class Source(PydanticBaseSettingsSource):
     """A source of settings that knows the origin of its values. `problems` and `unknown` (lines about unknown keys) are
-    errors. `warnings` and `notice` (one line for the user) are no errors.
+    errors. `warnings` and `notice` (one line for the user) are no errors. `is_read`: False if its values are unknown.
 
     `entries`: keys with their values. `known`: the fields of Settings by key. `where`: the place of the source, which
     follows a key in messages.
@@ -245,6 +245,7 @@ class Source(PydanticBaseSettingsSource):
         self.unknown: list[str] = []
         self.warnings: list[str] = []
         self.notice = ""
+        self.is_read = True
         for key, value in entries:
             if key in known:
                 self._take(known[key], key, value)
@@ -297,6 +298,13 @@ class ImpliedSource(Source):
             key = f"{handler.key}{IMPLIED}"
             self.given = {field: ValueWithOrigin(key, value) for field, value in implied.items() if value is not None}
         return super().__call__()
+
+
+def unread(problems: Iterable[str]) -> Source:
+    """The source of a file that could not be read, because of these problems. Without problems: an empty source."""
+    source = Source(problems=problems)
+    source.is_read = not source.problems
+    return source
 
 
 def of_flags(flags: Mapping[str, object]) -> Source:
@@ -375,11 +383,11 @@ def of_file(path: Path, *, unnamed: bool = False) -> Source:
     try:
         content = parse(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        return Source(problems=[f"{path}: cannot be read: {_cause(error)}"])
+        return unread([f"{path}: cannot be read: {_cause(error)}"])
     except (ValueError, RecursionError) as error:
-        return Source(problems=[f"{path}: not {kind}: {error}"])
+        return unread([f"{path}: not {kind}: {error}"])
     if not isinstance(content, dict):
-        return Source(problems=[f"{path}: not an object of settings but {type(content).__name__}"])
+        return unread([f"{path}: not an object of settings but {type(content).__name__}"])
     table, where = cast("dict[str, Any]", content), f" (in {path})"
     if suffix == ".conf":
         stanzas = f"neither a stanza [{STANZA}] nor [{SERVER}]"

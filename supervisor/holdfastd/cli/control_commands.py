@@ -32,7 +32,7 @@ def stop(session: Session, /, timeout: float | None, now: bool) -> int:
     With --now the workers cancel their running tasks, which go back into the queue, as after a second SIGTERM. You can
     also give --now when a stop has begun already. The exit status is 75 if any task was canceled.
     """
-    folder = session.runtime_dir
+    folder = session.control_dir
     code = _stopped(folder, timeout, now=now)
     if code is None:
         raise CommandError(

@@ -13,6 +13,7 @@ from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, remedy, who
 from holdfast.core.words import counted, duration
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
+from holdfast_config.errors import BrokenSettingsError
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import Session, options, output, tables
 from holdfastd.cli.common.store_session import Store, arguments_of, ask, command_of, given_of, operate, operate_here
@@ -132,7 +133,7 @@ def workers(session: Session, /, with_deaths: bool) -> None:
 
 
 def _print_deaths(session: Session, /) -> None:
-    deaths = client.ask(session.runtime_dir, AskStatus()).deaths
+    deaths = client.ask(session.control_dir, AskStatus()).deaths
     held = _held(session, [each.incarnation for each in deaths.recent if each.kind in shown_values.CLAIMING])
     recent = [msgspec.to_builtins(each) | {"held": held.get(each.incarnation, ())} for each in deaths.recent]
     rows = (shown_values.cells(each, held.get(each.incarnation, ())) for each in deaths.recent)
@@ -142,10 +143,11 @@ def _print_deaths(session: Session, /) -> None:
 
 def _held(session: Session, incarnations: Sequence[str], /) -> dict[str, tuple[str, ...]]:
     """The tasks that these incarnations held when they died, as the store knows them: incarnation to task ids. The
-    store knows more than their last heartbeats. Empty if the store is away."""
+    store knows more than their last heartbeats. Empty if the store is away, or if the settings that name it are
+    invalid."""
     try:
         known = ask(session, lambda store: store.incarnations(incarnations))
-    except StoreError:
+    except (StoreError, BrokenSettingsError):
         return {}
     return {incarnation: worker.held for incarnation, worker in known.items()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from shutil import get_terminal_size
 
@@ -16,6 +17,7 @@ from holdfast.core.words import counted, duration
 from holdfast.errors import StoreError
 from holdfast.exits import Exit
 from holdfast.why.outlook import missing
+from holdfast_config.errors import BrokenSettingsError
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import Session, options, output, tables
 from holdfastd.cli.common.store_session import Store
@@ -97,9 +99,11 @@ def status(session: Session, /) -> int:
     On a terminal, the answer fits the screen: processes and deaths for which there is no room are only counted. --wide
     shows all of them.
     """
-    service = ask(session.runtime_dir, AskStatus())
-    store = _numbers(session, service)
-    standing = shown_values.read_or_error(session)
+    service = ask(session.control_dir, AskStatus())
+    store: StoreNumbers | str = "the settings that name it are invalid"
+    standing: LedgerStatus | str | None = None
+    with suppress(BrokenSettingsError):  # the warning about them is printed already
+        store, standing = _numbers(session, service), shown_values.read_or_error(session)
     if session.json:
         numbers = {"counts": store} if isinstance(store, str) else store.document()
         kept = asdict(standing) if isinstance(standing, LedgerStatus) else standing

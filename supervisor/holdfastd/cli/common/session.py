@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.exits import Exit
+from holdfast_config.errors import BrokenSettingsError
 from holdfastd.cli.common import output
 
 if TYPE_CHECKING:
@@ -85,6 +86,18 @@ class Session:
     def runtime_dir(self) -> Path:
         """The supervisor's runtime folder. Raises UntrustedError if another user could have created it."""
         return self.settings.runtime_folder.check()
+
+    @cached_property
+    def control_dir(self) -> Path:
+        """The runtime folder for a command that needs only the control socket. If the settings are invalid but the
+        folder is known, this prints a warning. Raises the errors of `runtime_dir`."""
+        try:
+            return self.runtime_dir
+        except BrokenSettingsError as error:
+            if error.runtime_folder is None:
+                raise
+            output.note(f"warning: {'; '.join(error.problems)}", "warning")
+            return error.runtime_folder.check()
 
     @property
     def for_people(self) -> bool:
