@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from html import unescape
+from pathlib import Path
 
 import anyio
 import pytest
@@ -140,3 +142,48 @@ async def test_a_task_without_a_handler_is_refused_where_workers_have_named_ones
         assert (await run("submit", "hello", "--unchecked")).status == 0
         await here.store.publish_handlers([PublishedHandler("", takes_text=True)])
         assert (await run("submit", "hello")).status == 0
+
+
+async def test_a_schedule_is_checked_as_its_tasks_would_be(
+    redis_settings: RedisSettings, cli: Cli, tmp_path: Path
+) -> None:
+    file = tmp_path / "shop.toml"
+    run = partial(anyio.to_thread.run_sync, cli)
+    async with site(redis_settings) as here:
+        await here.store.publish_handlers([BILLING])
+        for name, kwargs, why in (("billing", MISSPELT, MEANT), ("billing", WRONG, TYPE), ("blling", FITS, NEAR)):
+            rule: dict[str, object] = {"every": "5m", "name": name, "kwargs": kwargs}
+            put = await here.program.put("/api/v1/schedules/s", json=rule)
+            assert (put.status_code, put.json()["detail"]) == (400, f"schedules.s: {why}")
+            data = json.dumps(kwargs)
+            refused = await run("schedules", "set", "s", "--every", "5m", "--name", name, "--data", data)
+            assert (refused.status, refused.err) == (2, f"supervisor: schedules.s: {why}\n")
+            file.write_text(
+                f"[schedules.first]\nevery = '1h'\ntext = 'x'\n[schedules.s]\nevery = '5m'\nname = '{name}'\n"
+                + "".join(f"kwargs.{key} = {value!r}\n" for key, value in kwargs.items())
+            )
+            refused = await run("schedules", "apply", str(file))
+            assert (refused.status, refused.err) == (2, f"supervisor: {file}: schedules.s: {why}\n")
+            form = {"schedule_id": "s", "way": "every", "rule": "5m", "name": name, "arguments": data}
+            page = await here.change("/schedules/set", **form)
+            assert (page.status_code, why in unescape(page.text)) == (400, True)
+            assert not (await here.manager.schedules.list()).schedules
+            assert (await here.program.put("/api/v1/schedules/api?unchecked=true", json=rule)).is_success
+            given = ("--every", "5m", "--name", name, "--data", data, "--unchecked")
+            assert (await run("schedules", "set", "command", *given)).status == 0
+            assert (await run("schedules", "apply", str(file), "--unchecked")).status == 0
+            answer = await here.change("/schedules/set", **form | {"schedule_id": "form", "unchecked": "true"})
+            assert answer.status_code == 303
+            for made in ("api", "command", "first", "form", "s"):
+                await here.manager.schedules.remove(made)
+
+
+async def test_a_schedule_of_a_handler_without_a_live_worker_is_set_with_a_warning(
+    redis_settings: RedisSettings, cli: Cli
+) -> None:
+    async with site(redis_settings) as here:
+        await here.store.publish_handlers([BILLING])
+        made = await anyio.to_thread.run_sync(cli, "schedules", "set", "s", "--every", "5m", "--name", "ship")
+        assert (made.status, made.err) == (0, "supervisor: no live worker has the handler 'ship': known: billing\n")
+        rule = {"schedule": "STOP", "name": "blling"}
+        assert (await here.program.put("/api/v1/schedules/s", json=rule)).is_success  # it makes no tasks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, TypedDict
@@ -11,10 +12,12 @@ from msgspec import Meta
 
 from holdfast.client.schedule_definition import ScheduleSpec, check_schedule_id
 from holdfast.client.schedules import Schedules
+from holdfast.client.task_spec import TaskSpec
 from holdfast.core.cadence.moments import read_moment
-from holdfast.errors import InvalidScheduleError
+from holdfast.errors import InvalidScheduleError, InvalidTaskError
 from holdfastd.documents import printed_times
 from holdfastd.operations.act import Act, Doing, Reason
+from holdfastd.operations.submit_tasks import HandlerCalls, Unchecked, unpublished
 
 ScheduleId = Annotated[str, Meta(description="Id of the schedule.")]
 Owner = Annotated[str, Meta(description="Owner of the schedules. Schedules of other owners are not changed.")]
@@ -43,6 +46,7 @@ class SetSchedule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     spec: ScheduleSpec
     after: Time | None = None
     is_new: bool = False
+    unchecked: Unchecked = False
 
 
 class OwnedSchedules(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -50,6 +54,7 @@ class OwnedSchedules(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     owner: Owner
     schedules: dict[str, ScheduleSpec]
+    unchecked: Unchecked = False
 
 
 class ScheduleWord(TypedDict):
@@ -78,11 +83,15 @@ class ScheduleDifference(TypedDict):
 
 
 async def set_schedule(doing: Doing, given: SetSchedule) -> PutSchedule:
-    """Create or change a schedule. An equal definition changes nothing, but restarts a schedule that has ended."""
+    """Create or change a schedule. An equal definition changes nothing, but restarts a schedule that has ended.
+
+    The handler and its arguments must fit what live workers have published.
+    """
     name = check_schedule_id(given.schedule_id)
     if given.is_new and await doing.call(doing.store.schedule, name) is not None:
         raise InvalidScheduleError(f"schedule {name} exists already: edit it, or choose another id")
     after = None if given.after is None else read_moment(given.after, given.spec.timezone)
+    await _check_calls(doing, {name: given.spec}, given.unchecked)
     put = await doing.manager.schedules.put(name, given.spec, again=True, after=after)
     return {"schedule": name, "word": put.word, "next": printed_times.utc(put.expected)}
 
@@ -114,10 +123,11 @@ async def resume_schedule(doing: Doing, given: ChosenSchedule) -> ScheduleWord:
 async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDifference:
     """Create, change and delete schedules so that the owner has exactly those of a file.
 
-    All are checked before the first is written.
+    All are checked before the first is written. Their handlers and arguments must fit what live workers have published.
     """
     schedules = doing.manager.schedules
     changes = await difference(schedules, given)
+    await _check_calls(doing, given.schedules, given.unchecked)
     orders = [
         *(
             partial(schedules.put_all, {name: given.schedules[name]})
@@ -129,6 +139,20 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
         await order()
         doing.step(done)
     return changes
+
+
+async def _check_calls(doing: Doing, specs: Mapping[str, ScheduleSpec], unchecked: bool) -> None:
+    """Check the tasks of schedules as a submission is checked. The answer gets a hint about an unknown handler."""
+    calls = HandlerCalls(doing.store, doing.settings.queue_name, doing.retries, unchecked)
+    for schedule_id, spec in specs.items():
+        if (spec.schedule or "").strip().upper() == "STOP":
+            continue  # a STOP makes no tasks
+        try:
+            await calls.fitted(TaskSpec(name=spec.name, kwargs=spec.kwargs, lane=spec.lane))
+        except InvalidTaskError as error:
+            raise InvalidScheduleError(f"schedules.{schedule_id}: {error}") from None
+    if not all(calls.found.values()):
+        doing.asked.hint = await doing.call(unpublished, doing.store, calls)
 
 
 async def difference(schedules: Schedules, declared: OwnedSchedules) -> ScheduleDifference:

@@ -35,7 +35,7 @@ TaskSpecs = Annotated[list[TaskSpec], Meta(min_length=1, max_length=MOST_TASKS)]
 
 
 Unchecked = Annotated[
-    bool, Meta(description="Submit tasks whose handler or arguments do not fit what workers have published, too.")
+    bool, Meta(description="Accept handlers and arguments that do not fit what workers have published.")
 ]
 
 

@@ -29,6 +29,8 @@ from holdfastd.documents import printed_times
 from holdfastd.documents.printed_times import utc
 from holdfastd.documents.queue_documents import occurrence_document, schedule_document
 from holdfastd.operations import schedules as acts
+from holdfastd.operations.reading import description_of
+from holdfastd.operations.submit_tasks import Unchecked
 
 # The options for the times and the task of a schedule, as one ScheduleSpec.
 
@@ -75,6 +77,7 @@ what = options.together(
     click.option("--concurrency-key", help="Run only one task with this key at a time."),
     click.option("--webhook", metavar="URL", help="URL to notify when a task ends or asks for input."),
 )
+_unchecked = click.option("--unchecked", is_flag=True, help=description_of(Unchecked))
 limit_option = parameters.limit_option(10_000, "Maximum number of lines to show.", metavar="N")
 
 
@@ -166,13 +169,15 @@ def history(session: Session, /, schedule_id: str, limit: int) -> None:
 @click.argument("text", required=False)
 @click.option("--schedule", help="NOW, AT:<time>, CONTINUE, STOP or a recurrence rule.")
 @click.option("--after", help="Skip fires up to this time. Default: now.", metavar="TIME")
+@_unchecked
 @what
 @when
 @options.changing
-def set_(session: Session, /, schedule_id: str, after: str | None, **given: Any) -> None:
+def set_(session: Session, /, schedule_id: str, after: str | None, unchecked: bool, **given: Any) -> None:
     """Set or change a schedule. Repeating the same command changes nothing, but restarts a schedule that has ended."""
     spec = read_spec(parameters.with_arguments(given))
-    put = operate(session, acts.SET_SCHEDULE, given_of({"schedule_id": schedule_id, "spec": spec, "after": after}))
+    values = given_of({"schedule_id": schedule_id, "spec": spec, "after": after, "unchecked": unchecked})
+    put = operate(session, acts.SET_SCHEDULE, values)
     session.answer(put, f"{schedule_id}: {put['word']}, next {put['next'] or 'never'}")
 
 
@@ -296,11 +301,12 @@ def diff(session: Session, /, file: Path) -> int:
 
 @options.command(help=acts.APPLY_SCHEDULES.help, epilog="Example: supervisor schedules apply schedules.toml")
 @_file
+@_unchecked
 @options.changing
-def apply(session: Session, /, file: Path) -> None:
+def apply(session: Session, /, file: Path, unchecked: bool) -> None:
     declared = read_file(file)
     with _named(file):
-        changes = operate(session, acts.APPLY_SCHEDULES, msgspec.structs.asdict(declared))
+        changes = operate(session, acts.APPLY_SCHEDULES, msgspec.structs.asdict(declared) | {"unchecked": unchecked})
     session.answer(changes, *_lines(changes))
 
 

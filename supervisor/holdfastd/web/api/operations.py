@@ -14,6 +14,7 @@ from holdfastd.documents import printed_times, queue_documents
 from holdfastd.documents.task_documents import TaskCounts, decoded, task_counts
 from holdfastd.operations import hosts, lanes, schedules, webhooks
 from holdfastd.operations.act import Face
+from holdfastd.operations.submit_tasks import Unchecked
 from holdfastd.web.access.forms import doing
 from holdfastd.web.api.operation import ApiCall, ApiOperation, Limit, PageQuery, route
 from holdfastd.web.api.reports import REPORTS
@@ -183,10 +184,19 @@ async def get_schedule(call: ApiCall, schedule_id: schedules.ScheduleId) -> queu
     return queue_documents.schedule_document(await call.manager.schedules.get(schedule_id))
 
 
-async def put_schedule(call: ApiCall, schedule_id: schedules.ScheduleId, body: ScheduleSpec) -> schedules.PutSchedule:
-    """Create or change a schedule. An equal definition changes nothing, but restarts a schedule that has ended."""
+class SetQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    unchecked: Unchecked = False
+
+
+async def put_schedule(
+    call: ApiCall, schedule_id: schedules.ScheduleId, body: ScheduleSpec, query: SetQuery
+) -> schedules.PutSchedule:
+    """Create or change a schedule. An equal definition changes nothing, but restarts a schedule that has ended.
+
+    A handler or arguments that do not fit what live workers have published are refused, unless `unchecked` is set.
+    """
     answer = await schedules.SET_SCHEDULE.carry_out(
-        doing(call.access, call.asked, Face.API), schedules.SetSchedule(schedule_id, body)
+        doing(call.access, call.asked, Face.API), schedules.SetSchedule(schedule_id, body, unchecked=query.unchecked)
     )
     call.status = 201 if answer["word"] == "new" else 200
     return answer

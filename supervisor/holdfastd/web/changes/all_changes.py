@@ -146,7 +146,8 @@ async def _read_schedule(access: QueueAccess, fields: Fields) -> schedules.SetSc
     if not is_new:
         with suppress(UnknownScheduleError):
             stored = schedule_pages.stored_spec(await access.manager.schedules.get(name))
-    return schedules.SetSchedule(name, spec_of(fields, stored, access.redaction), is_new=is_new)
+    spec = spec_of(fields, stored, access.redaction)
+    return schedules.SetSchedule(name, spec, is_new=is_new, unchecked=is_unchecked(fields))
 
 
 TASK = "/task?id={}"

@@ -21,7 +21,9 @@ from holdfast.core.trail import Chronicle
 from holdfast.errors import HoldfastError, InvalidScheduleError
 from holdfastd.documents import printed_times
 from holdfastd.operations.errors import status_of
+from holdfastd.operations.reading import description_of
 from holdfastd.operations.schedules import SET_SCHEDULE
+from holdfastd.operations.submit_tasks import Unchecked
 from holdfastd.web.access.forms import read_form
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
@@ -102,6 +104,7 @@ async def form(request: Request, typed: Mapping[str, str], error: HoldfastError 
         overlaps=[str(each) for each in Overlap],
         misfires=MISFIRES,
         endings=ENDINGS,
+        unchecked=description_of(Unchecked),
     )
 
 
