@@ -14,8 +14,8 @@ _HALT = "halt "
 class Quiet:
     """An order to a host, or to ALL_HOSTS, to claim no tasks: its moment (ms), its author and its reason.
 
-    With `is_halt`, the host's supervisors also create no tasks of schedules, and `since_ms` is the number of the halt.
-    It is higher than the number of any earlier halt.
+    With `is_halt`, the host's supervisors also create no tasks of schedules, and `since_ms` also identifies the halt:
+    each halt has a higher value than all halts before it.
     """
 
     host: str

@@ -89,7 +89,7 @@ class Pauses:
         return self._answered(on_loop(self._asked, *places, text, state))
 
     def _begin_question(self, text: str, state: str) -> tuple[int, int]:
-        """Begin a question; returns its place and the place of its answer."""
+        """Begin a question; returns the numbers of its step and of the step that will hold its answer."""
         if flaw := flaw_in_question(text, state):
             raise StepError(flaw)
         return self._steps.begin(question_name(text)), self._steps.begin(ANSWER)

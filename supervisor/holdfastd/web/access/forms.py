@@ -48,8 +48,9 @@ async def check_login_counts(request: Request) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SentForm:
-    """A form as a browser sent it, not checked yet. `last` and `every` read fields for Activity, even if the change is
-    refused. `allowed` checks the visitor and the secret, and returns the fields for a change."""
+    """A form as a browser sent it, not checked yet. `last` answers with the last value of a field and `every` with all
+    its values. Both work before the check, because the page Activity also lists refused changes. `allowed` checks the
+    visitor and the secret, and returns the fields for a change."""
 
     _visitor: Visitor
     _pairs: list[tuple[str, str]]

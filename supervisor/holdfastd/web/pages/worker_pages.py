@@ -90,7 +90,8 @@ class ShownHost:
         )
 
     def silent(self, worker: WorkerRecord) -> float:
-        """Seconds for which the supervisor has heard nothing of the worker; 0 if it hears of it, or is unknown."""
+        """Seconds since the supervisor last heard from the worker; 0 if the worker is not silent or no supervisor of
+        this host can be asked."""
         processes = self.status.processes if self.status else ()
         found = next((each.silent for each in processes if each.incarnation == worker.incarnation), 0.0)
         return found if found > SILENT else 0.0
