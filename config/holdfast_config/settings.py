@@ -215,7 +215,9 @@ class Settings(BaseModel):
     webhook_allow_private: values.Switch = _field(False, "Allow webhooks to addresses that are not public.")
     webhook_timeout: _Positive = _field(10.0, "Maximum time of one webhook call.")
     webhook_attempts: _Thousand = _field(12, "Maximum number of attempts of one webhook call.")
-    scan_interval: _Positive = _field(5.0, "Look for due schedules at least this often, also if the store's wake-up call is lost.")
+    scan_interval: _Positive = _field(
+        5.0, "Look for due schedules at least this often, also if the store's wake-up call is lost."
+    )
     time_file: values.Folder | None = _field(
         None, "File to which the steward writes the Unix time of its last scan, for monitoring. Default: none."
     )

@@ -19,7 +19,7 @@ from holdfast.handler.task import Task
 from holdfast.handler.threads import GRACE, Threads
 from holdfast.telemetry.port import open_telemetry
 from holdfast.worker.context import WorkerContext
-from holdfast.worker.heartbeat import Heartbeat, Recycler
+from holdfast.worker.parent_reports import Heartbeat, Recycler
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples
 from tests.envelopes import build_run

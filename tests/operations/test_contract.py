@@ -74,7 +74,7 @@ def test_a_face_changes_nothing_by_itself(face: str) -> None:
 
 
 # Two have the accounts and logins with their roles, the third prints the line of an account, the last asks the act.
-OF_ROLES = {"web/access/accounts.py", "web/access/visitors.py", "cli/web_commands.py", "web/access/forms.py"}
+OF_ROLES = {"web/access/accounts.py", "web/access/logins.py", "cli/web_commands.py", "web/access/forms.py"}
 
 
 @pytest.mark.parametrize("face", ["cli", "web"])

@@ -13,7 +13,7 @@ from holdfast.errors import HoldfastError
 from holdfast_config import ConfigError, RedisSettings
 from holdfastd.cli.common.error_report import report
 from holdfastd.control.socket_protocol import NotRunningError
-from holdfastd.operations.errors import BUG, MEANINGS, UnknownNameError, meaning_of
+from holdfastd.operations.error_statuses import BUG, MEANINGS, UnknownNameError, meaning_of
 from holdfastd.operations.reading import InvalidArgumentError
 from tests.web.site import site
 

@@ -13,7 +13,7 @@ from holdfast import Handlers, Task
 from holdfast.app import create_broker
 from holdfast.store import open_store
 from holdfast.worker.context import WorkerContext, WorkerSpec
-from holdfast.worker.membership import HandlerPublisher
+from holdfast.worker.lease_renewal import HandlerPublisher
 from holdfast_config import RedisSettings, Settings
 
 handlers: Handlers[Any, Any] = Handlers()

@@ -21,7 +21,7 @@ from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access import forms
 from holdfastd.web.access.accounts import Accounts
-from holdfastd.web.access.visitors import COOKIE, FREE, LASTS, SessionCookies
+from holdfastd.web.access.logins import COOKIE, FREE, LASTS, SessionCookies
 from holdfastd.web.application import PAGES
 from holdfastd.web.changes.all_changes import CHANGES
 from tests.servers import serve

@@ -13,8 +13,8 @@ from holdfast_config import RedisSettings, web_users
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.web_users import Role, User
 from holdfastd.web.access.accounts import Accounts, TooManyLoginsError, UsersFile
+from holdfastd.web.access.logins import FREE, FREE_OF_ACCOUNT, FREE_OF_ADDRESS, MOST, WAIT, LoginAttempts
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.visitors import FREE, FREE_OF_ACCOUNT, FREE_OF_ADDRESS, MOST, WAIT, LoginAttempts
 from tests.web.site import HTML, TOKEN, site
 
 pytestmark = pytest.mark.anyio

@@ -20,8 +20,8 @@ from holdfast_config import RedisSettings, Settings
 from holdfast_config.addresses import parse_proxy
 from holdfast_config.web_users import Role, User
 from holdfastd.web.access.accounts import Accounts
+from holdfastd.web.access.logins import COOKIE
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.visitors import COOKIE
 from holdfastd.web.live import stream_response
 from holdfastd.web.live.event_feed import KEPT, EventBatch, EventFeed, EventSelection
 from holdfastd.web.web_process import HEAD_BYTES, PageConnection

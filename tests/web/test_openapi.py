@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.task_states import State
 from holdfastd.documents.task_documents import TaskCounts
-from holdfastd.operations.errors import MEANINGS
+from holdfastd.operations.error_statuses import MEANINGS
 from holdfastd.web.api.openapi import document
 
 DOCUMENT: dict[str, Any] = json.loads(document())

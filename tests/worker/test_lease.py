@@ -24,7 +24,7 @@ from holdfast.store.redis import RedisStore
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.in_process import open_worker
-from holdfast.worker.membership import LeaseRenewal
+from holdfast.worker.lease_renewal import LeaseRenewal
 from holdfast_config import RedisSettings, Settings
 from holdfast_config.settings import MEMORY
 from tests.handler.deliveries import handler_of, task_runner_of

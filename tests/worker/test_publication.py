@@ -23,7 +23,7 @@ from holdfast.core.worker_records import WorkerKind
 from holdfast.handler.publication import publication
 from holdfast.store import open_store
 from holdfast.worker.context import WorkerContext, WorkerSpec
-from holdfast.worker.membership import HandlerPublisher
+from holdfast.worker.lease_renewal import HandlerPublisher
 from holdfast_config import RedisSettings, Settings
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from holdfastd.cli.common.store_session import (
     refusals,
 )
 from holdfastd.documents.queue_documents import GivenUpDocument, WebhookDocument, outbox_document
-from holdfastd.operations.errors import exit_of
+from holdfastd.operations.error_statuses import exit_of
 from holdfastd.operations.webhooks import GIVE_UP_WEBHOOK, RETRY_ALL_WEBHOOKS, RETRY_WEBHOOK
 
 COLUMNS = ("webhook", "is", "tries", "next try (UTC)", "to", "why the last try failed")

@@ -15,7 +15,7 @@ from msgspec import Meta
 from holdfast.core.plain_json import shown
 from holdfast.store import Store
 from holdfast_config import Settings
-from holdfastd.operations.errors import UnknownNameError
+from holdfastd.operations.error_statuses import UnknownNameError
 
 Create = Annotated[bool, Meta(description="Accept a name that nobody knows yet.")]
 MOST = 3  # names that an error suggests

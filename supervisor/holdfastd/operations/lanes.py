@@ -15,7 +15,7 @@ from holdfast_config import Settings
 from holdfast_config.lanes import MOST
 from holdfast_config.lanes import rate as read_rate
 from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.error_statuses import NotFoundError
 from holdfastd.operations.known import Create, check_known, known_handlers, known_lanes, meant
 from holdfastd.operations.reading import InvalidArgumentError
 

@@ -20,7 +20,7 @@ from holdfast.errors import HoldfastError, StoreError
 from holdfast.store import Store
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.errors import NotPossibleError
+from holdfastd.operations.error_statuses import NotPossibleError
 
 ChangeId = Annotated[str, Meta(description="Id of the change: `change_id` in the answer that began it.")]
 Verb = Annotated[BulkVerb, Meta(description="The change.")]

@@ -10,7 +10,7 @@ from msgspec import Meta
 from holdfast.client.task_filter import Age, age_ms
 from holdfast.core.lanes import Readmitted
 from holdfastd.operations.act import Act, Doing, Purged
-from holdfastd.operations.errors import NotFoundError, NotPossibleError
+from holdfastd.operations.error_statuses import NotFoundError, NotPossibleError
 
 STEP = 100  # entries that are deleted at once
 KEPT = 1000  # entries that the store keeps at most

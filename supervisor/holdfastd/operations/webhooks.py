@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.error_statuses import NotFoundError
 
 AT_ONCE = 1000  # webhooks of each kind that one act tries
 

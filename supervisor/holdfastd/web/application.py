@@ -15,12 +15,12 @@ from starlette.staticfiles import StaticFiles
 
 from holdfast.errors import HoldfastError
 from holdfastd.control.allowed_hosts import AllowedHosts
-from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.error_statuses import meaning_of
 from holdfastd.web.access.accounts import Accounts
 from holdfastd.web.access.forms import visitor_of
 from holdfastd.web.access.guard import Guard
+from holdfastd.web.access.logins import OpenSessions, SessionCookies, Visitors
 from holdfastd.web.access.proxy import Proxy
-from holdfastd.web.access.visitors import OpenSessions, SessionCookies, Visitors
 from holdfastd.web.api.endpoint import PREFIX, Api
 from holdfastd.web.changes.all_changes import CHANGES, change_chosen
 from holdfastd.web.live import event_streams as live

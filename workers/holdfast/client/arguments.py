@@ -118,8 +118,9 @@ def check_text(value: object) -> str:
 def check_owner(value: object) -> str:
     """Check the id of a worker's incarnation; returns it."""
     if not isinstance(value, str) or not _OWNER.fullmatch(value):
-        raise InvalidTaskError(f"owner {shown(value)}: the incarnation of a worker is expected, 32 hexadecimal digits as
-        in `supervisor workers --json`") return value
+        form = "32 hexadecimal digits, as in `supervisor workers --json`"
+        raise InvalidTaskError(f"owner {shown(value)}: the incarnation of a worker is expected: {form}")
+    return value
 
 
 def check_error_kind(value: object) -> str:

@@ -347,8 +347,9 @@ def _length(what: str, value: float | str, above: int = -1) -> int:
     milliseconds = round(length * 1000)
     if not above < milliseconds <= LONGEST_SECONDS * 1000 or length < 0:
         allowed = "seconds above 0" if above == 0 else "seconds"
-        raise InvalidScheduleError(f"{what} {shown(value)}: allowed are {allowed}, or a duration of at most 3660d, such
-        as 5m or 1h30m") return milliseconds
+        allowed += ", or a duration of at most 3660d, such as 5m or 1h30m"
+        raise InvalidScheduleError(f"{what} {shown(value)}: allowed are {allowed}")
+    return milliseconds
 
 
 def _moment(what: str, value: float | str | None, timezone: str) -> int | None:

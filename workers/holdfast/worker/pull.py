@@ -307,9 +307,10 @@ class HintListener:
         if send is not None and self._may_pull_behind():
             self._pull_behind()
 
-    def _may_pull_behind(self) -> bool: """True if the next pull may be sent together with the call that waits for the
-    bell. False while a pull is wanted or under way. False also while the store does not know of a new connection, and
-    while the worker creates tasks of CONTINUE schedules."""
+    def _may_pull_behind(self) -> bool:
+        """True if the next pull may be sent together with the call that waits for the bell. False while a pull is
+        wanted or under way. False also while the store does not know of a new connection, and while the worker
+        creates tasks of CONTINUE schedules."""
         if self._send_pull is None or self.context.retries.is_cut or not self.context.exchange.settled:
             return False
         return self.puller.found_nothing and self.context.heeds_bells()

@@ -39,8 +39,8 @@ from holdfast.telemetry.port import Telemetry, UnsettledSpans
 from holdfast.worker.beside_store import PartSender, StoredSteps
 from holdfast.worker.context import WorkerContext, lease_clock
 from holdfast.worker.delivery_bounds import DeliveryBounds
-from holdfast.worker.heartbeat import Heartbeat, Recycler
 from holdfast.worker.output_capture import LogOfCopy, TaskLog, end_of, is_installed, unfinished
+from holdfast.worker.parent_reports import Heartbeat, Recycler
 from holdfast.worker.running_tasks import RunningTask, RunningTasks
 from holdfast.worker.samples import Samples
 from holdfast_config import library_log

@@ -28,7 +28,7 @@ from holdfast.os.handlers_loop import PLACES, OwnedTask, threads_left
 from holdfast.os.stack_file import TaskStack, frames_of
 from holdfast.telemetry.port import Span
 from holdfast.worker.context import WorkerContext, lease_clock
-from holdfast.worker.heartbeat import Recycler
+from holdfast.worker.parent_reports import Recycler
 from holdfast_config import library_log
 from holdfast_config.error_text import is_error, shown
 

@@ -26,9 +26,9 @@ from holdfast.telemetry.port import Telemetry
 from holdfast.worker.claims_ahead import ClaimsAhead
 from holdfast.worker.context import WorkerContext
 from holdfast.worker.exit_work import do_exit_work, seconds_for
-from holdfast.worker.heartbeat import Heartbeat, Recycler
+from holdfast.worker.lease_renewal import DeclaredSchedules, LeaseRenewal, WorkerRegistration
 from holdfast.worker.lifespans import Lifespans
-from holdfast.worker.membership import DeclaredSchedules, LeaseRenewal, WorkerRegistration
+from holdfast.worker.parent_reports import Heartbeat, Recycler
 from holdfast.worker.pull import HintListener, Puller
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.samples import Samples

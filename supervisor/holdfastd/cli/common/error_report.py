@@ -12,7 +12,7 @@ from holdfast.exits import Exit
 from holdfast_config import ConfigError
 from holdfast_config.error_text import escape
 from holdfastd.cli.common import CommandError, output
-from holdfastd.operations.errors import BUG, meaning_of
+from holdfastd.operations.error_statuses import BUG, meaning_of
 
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})  # invalid paths
 

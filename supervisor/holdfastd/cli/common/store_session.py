@@ -27,7 +27,7 @@ from holdfastd.cli.common import CommandError, Session, options, output
 from holdfastd.cli.common.error_report import is_caused_by, single_error
 from holdfastd.operations import notes
 from holdfastd.operations.act import Act, Doing, Face, Operator, operator_name
-from holdfastd.operations.errors import exit_of
+from holdfastd.operations.error_statuses import exit_of
 from holdfastd.operations.known import NameFilter, unknown_names
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import description_of, kinds_of

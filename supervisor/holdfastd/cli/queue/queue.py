@@ -22,7 +22,7 @@ from holdfastd.documents.queue_documents import unreadable_document
 from holdfastd.operations import unreadable as set_aside
 from holdfastd.operations import whole_queue
 from holdfastd.operations.act import Act
-from holdfastd.operations.errors import exit_of, status_of
+from holdfastd.operations.error_statuses import exit_of, status_of
 from holdfastd.operations.lanes import shown_lane
 
 # `supervisor queue unreadable`: entries that were set aside because they are not valid tasks.

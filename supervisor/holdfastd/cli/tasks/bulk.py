@@ -27,7 +27,7 @@ from holdfastd.cli.common.task_id import TASK_ID
 from holdfastd.cli.common.work_progress import WorkProgress
 from holdfastd.documents.task_documents import BulkDocument, bulk_document
 from holdfastd.operations.act import Act
-from holdfastd.operations.errors import NotPossibleError
+from holdfastd.operations.error_statuses import NotPossibleError
 from holdfastd.operations.many_tasks import BEGIN_BULK, GO_ON_WITH_BULK, STOP_BULK, ended
 from holdfastd.operations.reading import description_of, kinds_of
 from holdfastd.web.queue.redaction import Redaction

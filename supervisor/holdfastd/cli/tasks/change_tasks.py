@@ -20,7 +20,7 @@ from holdfastd.cli.tasks import bulk
 from holdfastd.cli.tasks.bulk import chosen_filter, of_tasks
 from holdfastd.operations import tasks as acts
 from holdfastd.operations.act import Act
-from holdfastd.operations.errors import exit_of
+from holdfastd.operations.error_statuses import exit_of
 
 R = TypeVar("R")
 Show = Callable[[Session, str, R | HoldfastError], None]  # prints the answer for a task, or why it was refused

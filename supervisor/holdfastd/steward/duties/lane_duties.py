@@ -14,7 +14,7 @@ import structlog
 
 from holdfast.core.lanes import LaneBound, LaneLimit, Lanes
 from holdfast.store import Store
-from holdfast.worker.membership import TEND_EVERY, tend
+from holdfast.worker.lease_renewal import TEND_EVERY, tend
 from holdfast_config import Settings
 from holdfast_config.lanes import HEAD
 from holdfastd.steward.duty import Duty

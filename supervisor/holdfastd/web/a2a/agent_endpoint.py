@@ -20,7 +20,7 @@ from holdfast.core.tasks import as_it_is
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.act import Face
-from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.error_statuses import meaning_of
 from holdfastd.web.a2a.agent_card import CARD_PATHS, EXTENDED_PATH, PATH, agent_card, extended_agent_card
 from holdfastd.web.a2a.methods import UNKNOWN, Agent, Asking, Method, change_of, method_of
 from holdfastd.web.access.accounts import Login

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.errors import StoreError
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.operations.notes import AskedChange
-from holdfastd.web.access.visitors import RequestRefusedError, Visitors
+from holdfastd.web.access.logins import RequestRefusedError, Visitors
 from holdfastd.web.problems import API, problem
 from holdfastd.web.queue.queue_access import WARNING, note, origin
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.errors import HoldfastError, InvalidScheduleError, InvalidTaskError
-from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.error_statuses import meaning_of
 from holdfastd.operations.reading import InvalidArgumentError
 from holdfastd.web.access.forms import check_may, check_secret, noted, visitor_of
 from holdfastd.web.api import openapi

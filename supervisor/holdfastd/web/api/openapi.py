@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast.version import installed
-from holdfastd.web.access.visitors import COOKIE
+from holdfastd.web.access.logins import COOKIE
 from holdfastd.web.api.operation import BODY, QUERY, ApiOperation
 from holdfastd.web.api.operations import OPERATIONS
 from holdfastd.web.live.event_streams import LAST_EVENT_ID

@@ -21,7 +21,7 @@ from holdfastd.documents import task_documents
 from holdfastd.documents.queue_documents import UnreadableDocument, unreadable_document
 from holdfastd.operations import batches, dead, many_tasks, tasks, unreadable
 from holdfastd.operations.act import Face
-from holdfastd.operations.errors import NotFoundError
+from holdfastd.operations.error_statuses import NotFoundError
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS, SubmitTasks, TaskReceipt, TaskSpecs, Unchecked
 from holdfastd.web.access.forms import doing, hint
 from holdfastd.web.api.operation import ApiCall, ApiOperation, Limit, PageQuery, route

@@ -32,7 +32,7 @@ from holdfastd.operations import (
     workers,
 )
 from holdfastd.operations.act import Act, Face
-from holdfastd.operations.errors import meaning_of
+from holdfastd.operations.error_statuses import meaning_of
 from holdfastd.web.access.forms import doing, noted, read_form
 from holdfastd.web.pages import queue_pages, schedule_pages, task_pages
 from holdfastd.web.queue.found_tasks import bulk_work_of, filter_texts

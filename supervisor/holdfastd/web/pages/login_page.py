@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from holdfastd.web.access.accounts import Login
 from holdfastd.web.access.forms import read_body, visitor_of
-from holdfastd.web.access.visitors import COOKIE, LASTS, RequestRefusedError, Visitors
+from holdfastd.web.access.logins import COOKIE, LASTS, RequestRefusedError, Visitors
 from holdfastd.web.rendering import page
 
 MOST_BYTES = 4096

@@ -23,7 +23,7 @@ from holdfastd.documents import queue_documents
 from holdfastd.documents.queue_documents import given_up_document, rate_words, webhook_document
 from holdfastd.documents.task_list import chosen_columns, read_rows
 from holdfastd.operations.batches import known_batch
-from holdfastd.operations.errors import NotFoundError, status_of
+from holdfastd.operations.error_statuses import NotFoundError, status_of
 from holdfastd.operations.lanes import shown_lane
 from holdfastd.operations.reading import read_texts
 from holdfastd.operations.tasks import OPEN

@@ -21,7 +21,7 @@ from holdfast.store.periods import Period, Step
 from holdfastd.doctor.finding import Level
 from holdfastd.documents.period_report import Compared, Report
 from holdfastd.documents.task_list import chosen_columns, read_rows
-from holdfastd.operations.errors import status_of
+from holdfastd.operations.error_statuses import status_of
 from holdfastd.operations.lanes import check_handler_exists
 from holdfastd.web.queue.cached_reports import SHOWN
 from holdfastd.web.queue.found_tasks import found_tasks

@@ -20,7 +20,7 @@ from holdfast.core.schedules import Overlap, series
 from holdfast.core.trail import Chronicle
 from holdfast.errors import HoldfastError, InvalidScheduleError
 from holdfastd.documents import printed_times
-from holdfastd.operations.errors import status_of
+from holdfastd.operations.error_statuses import status_of
 from holdfastd.operations.reading import description_of
 from holdfastd.operations.schedules import SET_SCHEDULE
 from holdfastd.operations.submit_tasks import Unchecked

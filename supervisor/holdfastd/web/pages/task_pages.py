@@ -33,7 +33,7 @@ from holdfastd.documents.task_list import (
     first_call,
     read_rows,
 )
-from holdfastd.operations.errors import status_of
+from holdfastd.operations.error_statuses import status_of
 from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import read_texts
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS

@@ -8,7 +8,7 @@
 -- Rule 4. The claim stays in the record: a late result of the dead worker counts until the next claim.
 -- Rule 5. A damaged record does not stop the recovery of the other tasks. Its own task is set aside.
 --
--- Theory of operation. `recover` takes the worker's tasks in the reverse order of their claims, because each goes to the head of its lane.
+-- Theory of operation. `recover` takes the task with the highest number first (`owned_last_first`), because each goes to the head of its lane.
 -- `put_back_from` counts a death. After SUSPECT_CRASHES deaths, or SUSPECT_RECOVERIES recoveries in a row, a task is a suspect and runs
 -- alone. After more deaths than `runs` it is a dead letter.
 --
