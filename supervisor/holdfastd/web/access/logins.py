@@ -1,4 +1,5 @@
-"""Finds the visitor who sends a request: by the proxy's header, by the header Authorization, or by an open session."""
+"""Logs visitors in and slows down guesses. Finds the visitor who sends a request: by the proxy's header, by the header
+Authorization, or by an open session."""
 
 from __future__ import annotations
 
