@@ -57,7 +57,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"schedule": "CONTINUE", "unique": "k"},
         "unique 'k': not allowed with CONTINUE, because a run that is skipped as a duplicate would stop the schedule",
     ),
-    ({"every": 5, "expires": "soon"}, "expires 'soon': seconds above 0, or 5m"),
+    ({"every": 5, "expires": "soon"}, "expires 'soon': allowed are seconds above 0, or a duration"),
     ({"every": 5, "webhook": "example.com"}, "webhook 'example.com'"),
     ({"every": 5, "concurrency_key": ""}, "concurrency_key ''"),
     ({"every": 5, "timezone": "Mars/Base"}, "time zone 'Mars/Base' is unknown"),
