@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import Cli
+from holdfastd.parent.parent_process import RELOADABLE
+from tests.cli.commands import ROOT, Cli
 from tests.cli.conftest import running, until_replaced
 
 HANDLER = """
@@ -109,6 +111,32 @@ def test_a_reload_warns_only_of_settings_that_have_changed(short_path: Path) -> 
         file.write_text(web)
         assert cli("reload", "--wait").status == 0
         assert warned(log) == [["lease"]] * 2  # these settings are what runs
+
+
+def test_settings_that_need_a_restart_are_named_until_it_comes(short_path: Path) -> None:
+    """Also those that an earlier reload has named, and those that a signal has read."""
+    write(short_path, "agent")
+    file = short_path / "supervisor.toml"
+    with running(short_path) as (cli, _):
+        assert cli("status", "--json").document["not_applied"] == []
+        file.write_text('log_format = "json"\n')
+        assert cli("reload", "--wait").out == "reloaded; not applied until a restart: log_format\n"
+        file.write_text('log_format = "json"\nlog_level = "error"\nconcurrency = 3\n')
+        done = cli("reload", "--wait", "--json").document
+        assert (done["reloaded"], done["not_applied"]) == (True, ["log_format", "log_level"])
+        file.write_text("concurrency = ")
+        assert cli("reload", "--wait", "--config", os.devnull).status == 1
+        assert "not applied until a restart: log_format, log_level" in cli("status", "--config", os.devnull).out
+        file.write_text('log_level = "error"\n')
+        assert cli("reload", "--wait").out == "reloaded; not applied until a restart: log_level\n"
+        file.write_text("")
+        assert cli("reload", "--wait").out == "reloaded\n"
+        assert "not applied" not in cli("status").out
+
+
+def test_the_documentation_names_all_settings_that_a_reload_applies() -> None:
+    (text,) = re.findall(r"A reload applies (.*?)\.\n", (ROOT / "docs/operating.md").read_text(), re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", text)) == RELOADABLE
 
 
 def test_without_a_wait_it_is_only_asked_for(short_path: Path) -> None:

@@ -102,5 +102,7 @@ def reload(session: Session, /, wait: bool, timeout: float | None) -> int:
     if end.error and not session.json:
         raise CommandError(f"{end.traceback}{end.error}")
     draining = f"; old workers that still finish their tasks: {end.draining}" if end.draining else ""
-    session.answer({"reloaded": not end.error, "draining": end.draining, "error": end.error}, f"reloaded{draining}")
+    waiting = f"; not applied until a restart: {', '.join(end.not_applied)}" if end.not_applied else ""
+    document = {"reloaded": not end.error, "draining": end.draining, "error": end.error, "not_applied": end.not_applied}
+    session.answer(document, f"reloaded{draining}{waiting}")
     return Exit.FAILED if end.error else Exit.OK

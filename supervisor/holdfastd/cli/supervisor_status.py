@@ -152,9 +152,11 @@ def _above(service: SupervisorStatus, store: StoreNumbers | str) -> list[str]:
         f"store {service.store.url}" + (", embedded" if service.store.embedded else ""),
     ]
     impaired = ("degraded", service.degraded), ("held back", service.breaker)
-    lines += [
-        f"{word}: {cause}" for word, cause in (*impaired, ("handler not preloaded", service.not_preloaded)) if cause
-    ]
+    others = (
+        ("handler not preloaded", service.not_preloaded),
+        ("not applied until a restart", ", ".join(service.not_applied)),
+    )
+    lines += [f"{word}: {cause}" for word, cause in (*impaired, *others) if cause]
     if waiting := suspect_words(service.quarantine):
         lines.append(waiting)
     return lines if isinstance(store, str) else [*lines, *shown_values.lines(store.quiet, store.lanes.now_ms)]

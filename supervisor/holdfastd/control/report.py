@@ -62,6 +62,7 @@ def report(view: View, store: StoreStatus, usage: Mapping[int, Usage], moment: M
             quarantine.waiting(view, moment.now), quarantine.most(view), quarantine.held_back(view, moment.now)
         ),
         not_preloaded=loader_decisions.why_not_shared(view),
+        not_applied=list(view.not_applied),
     )
 
 

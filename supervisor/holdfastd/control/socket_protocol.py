@@ -88,7 +88,8 @@ class QuarantineStatus(msgspec.Struct, frozen=True):
 class SupervisorStatus(msgspec.Struct, frozen=True):
     """The answer to AskStatus. `degraded` and `breaker` say why the service is impaired, or are empty. `generation`:
     the number of the workers' code, which grows with each reload. `not_preloaded`: why each worker imports the handler
-    itself; empty if the workers share one import or need none."""
+    itself; empty if the workers share one import or need none. `not_applied`: changed settings that the last reload has
+    read, and that take effect only with a restart."""
 
     version: str
     pid: Whole
@@ -105,6 +106,7 @@ class SupervisorStatus(msgspec.Struct, frozen=True):
     deaths: Deaths
     quarantine: QuarantineStatus = QuarantineStatus()
     not_preloaded: str = ""
+    not_applied: list[str] = []
     ok: bool = True
 
 
@@ -132,13 +134,14 @@ class ReloadResult(msgspec.Struct, frozen=True):
     """The second answer to AskReload, at the end of the reload. `error`: why the old code goes on; empty if the new
     code serves.
 
-    `draining`: workers of old code that still finish their tasks.
+    `draining`: workers of old code that still finish their tasks. `not_applied`: as in SupervisorStatus.
     """
 
     generation: Whole
     draining: Whole
     error: str = ""
     traceback: str = ""
+    not_applied: list[str] = []
     ok: bool = True
 
 

@@ -100,10 +100,12 @@ class ReloadAsked:
 
 @dataclass(frozen=True, slots=True)
 class SettingsRead:
-    """The settings of this generation were read. `error`: why they cannot be used; empty if they can."""
+    """The settings of this generation were read. `error`: why they cannot be used; empty if they can. `not_applied`:
+    the names of changed settings that need a restart of the service."""
 
     generation: int
     error: str = ""
+    not_applied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,8 @@ def begin(view: View, event: SettingsRead) -> Step:
         return replace(view, reloaded=Reloaded(event.generation, error)), (log,)
     before = view.reload.before if view.reload is not None and not view.reload.proven else view.generation
     log = Log("info", "reloading", {"generation": event.generation})
-    return replace(view, generation=event.generation, reload=Reload(before), last_printed=""), (log,)
+    view = replace(view, generation=event.generation, reload=Reload(before), last_printed="")
+    return replace(view, not_applied=event.not_applied), (log,)
 
 
 def ready(view: View, child: Child) -> Step:

@@ -137,6 +137,7 @@ class View:
     generations: int = 0  # the number of the last generation that was requested
     reload: Reload | None = None
     reloaded: Reloaded | None = None
+    not_applied: tuple[str, ...] = ()  # settings that have changed, as the last reload read them, and need a restart
     not_shared: NotShared | None = None
     stopping: Stopping | None = None
     burst: Burst | None = None

@@ -60,14 +60,15 @@ class ChildFactory:
         if self._spec.store is not None:
             self._launch = self._spec.store.prepare(True)
 
-    def reread(self, generation: int, needed: Collection[int]) -> None:
-        """Read the settings for workers of this generation. Settings of earlier generations are dropped, unless their
-        generation is in `needed`.
+    def reread(self, generation: int, needed: Collection[int]) -> tuple[str, ...]:
+        """Read the settings for workers of this generation; returns the names of changed settings that need a restart.
+        Settings of earlier generations are dropped, unless their generation is in `needed`.
 
         If it raises ConfigError, it changes nothing.
         """
         code = self._spec.reread()
         self._work = {known: work for known, work in self._work.items() if known in needed} | {generation: code}
+        return code.not_applied
 
     def create(self, slot: Slot, first: bool, generation: int) -> ChildSetup:
         """The setup of a new child for this slot, with a new incarnation. Raises StoreLaunchError."""
@@ -201,12 +202,13 @@ class CommandExecutor:
         return setup.incarnation, fork.fork(setup, self.kernel)
 
     def _read_settings(self, command: ReadSettings) -> None:
-        error = ""
         try:
-            self.child_factory.reread(command.generation, command.needed)
+            read = SettingsRead(
+                command.generation, not_applied=self.child_factory.reread(command.generation, command.needed)
+            )
         except ConfigError as problems:
-            error = str(problems)
-        self.emit(SettingsRead(command.generation, error))
+            read = SettingsRead(command.generation, str(problems))
+        self.emit(read)
 
     def _send(self, command: Send) -> None:
         process = self.children.of_slot(command.slot)

@@ -231,8 +231,9 @@ class Parent:
     def _answer_reload(self, before: View) -> None:
         ended = self.view.reloaded
         if ended is not None and ended is not before.reloaded:
-            still = reload.draining(self.view)
-            self._control.answer_waiting(protocol.ReloadResult(ended.generation, still, ended.error, ended.traceback))
+            still, waiting = reload.draining(self.view), list(self.view.not_applied)
+            result = protocol.ReloadResult(ended.generation, still, ended.error, ended.traceback, waiting)
+            self._control.answer_waiting(result)
 
     def _end(self) -> None:
         set_sink(None)

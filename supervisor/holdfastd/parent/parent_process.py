@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -114,24 +115,23 @@ _log = structlog.get_logger("holdfast.parent")
 
 class ReloadedSettings:
     """The settings that a reload applies. `running`: the settings of this service. `read`: the settings as they were
-    last read, without what the service added to them, for example the token of its dashboard."""
+    read at its start, without what the service added to them, for example the token of its dashboard. `not_applied`:
+    the settings that differ from both since the last reload, and that take effect only with a restart."""
 
     def __init__(self, running: Settings, read: Settings) -> None:
         self._running = running
-        self._read = read
+        self._at_start = self._read = read
+        self.not_applied: tuple[str, ...] = ()
 
     def of(self, after: Settings) -> Settings:
         """The settings of `after` that a reload can apply, with the values of this service for the others. If others
-        have changed since they were last read, it logs their names."""
+        have changed since they were last read, it logs the names of all that are not applied."""
         fixed = {name: getattr(self._running, name) for name in Settings.model_fields if name not in RELOADABLE}
-        changed = [
-            name
-            for name, value in fixed.items()
-            if getattr(after, name) != getattr(self._read, name) and getattr(after, name) != value
-        ]
-        if changed:
-            _log.warning("these settings change only with a restart", settings=sorted(changed))
-        self._read = after
+        known = fixed, dict(self._at_start)
+        waiting = sorted(name for name in fixed if all(getattr(after, name) != each[name] for each in known))
+        if any(getattr(after, name) != getattr(self._read, name) for name in waiting):
+            _log.warning("these settings change only with a restart", settings=waiting)
+        self._read, self.not_applied = after, tuple(waiting)
         return after.model_copy(update=fixed)
 
 
@@ -194,7 +194,8 @@ def service_spec(
     folder, reloaded = working_folder(), ReloadedSettings(settings, read or settings)
 
     def read_again() -> WorkerCode:
-        return _worker(reloaded.of(reread()) if reread else settings, folder)
+        code = _worker(reloaded.of(reread()) if reread else settings, folder)
+        return replace(code, not_applied=reloaded.not_applied)
 
     metrics = ListeningSocket(settings.metrics)
     dashboard = ListeningSocket(settings.web, DASHBOARD, has_tls=settings.web_cert_file is not None)

@@ -18,10 +18,12 @@ StewardBody = Callable[[bool, socket.socket], int]
 @dataclass(frozen=True, slots=True)
 class WorkerCode:
     """The code that workers of one generation run. `load` imports the handler in the loader, and returns the
-    descriptors that workers keep open for it. It raises NotShareableError. If `load` is None, there is no loader."""
+    descriptors that workers keep open for it. It raises NotShareableError. If `load` is None, there is no loader.
+    `not_applied`: the names of changed settings that need a restart of the service."""
 
     run: WorkerBody
     load: Callable[[], tuple[int, ...]] | None = None
+    not_applied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
