@@ -177,7 +177,7 @@ def test_a_time_is_the_readers_with_utc_on_hover(chromium: Any, address: str, zo
         }""")
         exact, since = page.query_selector_all("time")
         assert exact.text_content() == told
-        assert exact.get_attribute("title").endswith(" · 2026-03-09 21:30:05 UTC")
+        assert exact.get_attribute("title") == "2026-03-09 21:30:05 UTC"
         assert since.get_attribute("title") == f"{told} · 2026-03-09 21:30:05 UTC"
         assert re.fullmatch(r"(in )?\d+ d( ago)?", since.text_content() or "")
 
