@@ -7,6 +7,7 @@ import asyncio
 import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType, NoneType
 from typing import Any, TypeVar
@@ -164,11 +165,17 @@ async def operate_each(
     return answers
 
 
+@dataclass(frozen=True, slots=True)
 class AnnouncedRetries(SubmitRetries):
-    """Retries of a call of the store. When they begin, they print one line with their time limit."""
+    """Retries of calls of the store. When they begin, they print one line with their time limit. `told`: the errors
+    that have a line."""
+
+    told: set[str] = field(default_factory=set[str], compare=False)
 
     def pausing(self, error: BaseException) -> None:
-        output.note(f"{error}: retrying for up to {self.seconds:g} s")
+        if str(error) not in self.told:
+            self.told.add(str(error))
+            output.note(f"{error}: retrying for up to {self.seconds:g} s")
 
 
 def retries_of(settings: Settings) -> SubmitRetries:
