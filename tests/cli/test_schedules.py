@@ -98,8 +98,14 @@ def test_next_shows_zone_utc_and_words_and_stores_nothing(inside: Inside) -> Non
         (("set", "j", "x", "--every", "5", "--timezone", "Mars/Base"), "Mars/Base"),
         (("set", "j", "x", "--every", "5", "--backoff", "soon"), "backoff 'soon'"),
         (("set", "j", "--every", "5", "--name", "n", "--data", "[1]"), "--data with --name"),
-        (("set", "j", "x", "--every", "5", "--timeout", "5x"), "timeout '5x': seconds above 0, or 5m"),
-        (("set", "j", "x", "--every", "5", "--expires", "0"), "expires 0.0: seconds above 0, or 5m"),
+        (
+            ("set", "j", "x", "--every", "5", "--timeout", "5x"),
+            "timeout '5x': allowed are seconds above 0",
+        ),
+        (
+            ("set", "j", "x", "--every", "5", "--expires", "0"),
+            "expires 0.0: allowed are seconds above 0",
+        ),
         (("set", "j", "x", "--every", "5", "--metadata", "[1]"), "metadata"),
         (("next", "--rrule", "FREQ=DAILY;BYHOUR=25"), "BYHOUR is '25'"),
         (("next", "j", "--cron", "* * * * *"), "not both"),

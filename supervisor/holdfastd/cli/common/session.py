@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.exits import Exit
-from holdfast_config.errors import BrokenSettingsError
 from holdfastd.cli.common import output
 
 if TYPE_CHECKING:
@@ -91,6 +90,8 @@ class Session:
     def control_dir(self) -> Path:
         """The runtime folder for a command that needs only the control socket. If the settings are invalid but the
         folder is known, this prints a warning. Raises the errors of `runtime_dir`."""
+        from holdfast_config.errors import BrokenSettingsError  # late: its package is slow to import
+
         try:
             return self.runtime_dir
         except BrokenSettingsError as error:
