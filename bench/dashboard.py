@@ -169,7 +169,7 @@ def calls(visitor: Visitor) -> Iterator[tuple[str, str]]:
 
 
 def search(visitor: Visitor, query: str, *pids: int) -> Iterator[Spent]:
-    """What each page of a search took, from the first to the last or the SEARCHES-th."""
+    """The times of the pages of a search, from the first to the last, but of at most SEARCHES pages."""
     path = f"/tasks?{query}"
     for _ in range(SEARCHES):
         before = processor_ms(*pids)
@@ -216,7 +216,7 @@ def measured(visitor: Visitor, client: Any, web: int) -> tuple[list[tuple[object
 
 
 def _times(visitor: Visitor, path: str, *pids: int) -> Iterator[Spent]:
-    """What each request took; there are fewer requests of a page that takes very long."""
+    """The time of each request. A page that takes very long is requested less often."""
     until = time.monotonic() + LONGEST
     for number in range(TIMES):
         if number and time.monotonic() > until:

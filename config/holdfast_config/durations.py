@@ -26,8 +26,8 @@ def shortest(seconds: float) -> str:
     """A duration as text in the largest unit that leaves no remainder: 7d, 90s, 50ms. `seconds` parses this text."""
     for unit, size in _UNITS.items():
         if seconds and seconds % size == 0:
-            return f"{seconds / size:g}{unit}"
-    return f"{seconds:g}s"
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"  # no exponent, which `seconds` does not parse
 
 
 def _written(text: str) -> float:

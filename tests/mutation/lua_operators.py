@@ -1,4 +1,4 @@
-"""What is changed in Lua: as in Python, by the tokens of the source; and where the statements of a script begin."""
+"""The changes of Lua that mutants make, by the tokens of the source, and the places where statements begin."""
 
 from __future__ import annotations
 

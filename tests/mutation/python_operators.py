@@ -1,4 +1,4 @@
-"""What is changed in Python: one small fault at a time, by spans of the source, so that the rest stays byte by byte.
+"""The changes of Python that mutants make: one small fault at a time. The rest of the file stays byte by byte.
 
 Texts are changed where they are keys only, and annotations where they call something (the bounds of settings).
 F-strings are left alone: Python 3.11 does not tell where their parts stand.
@@ -89,7 +89,7 @@ class _Walk:
                 yield from self._parts(statement, place)
 
     def _function(self, function: ast.FunctionDef | ast.AsyncFunctionDef, place: _Place) -> Iterator[Mutant]:
-        """What stands in the head of a function is made when the module is imported, and matters when the body runs."""
+        """Python runs the head of a function when it imports the module; the values matter when the body runs."""
         body = [each for each in function.body if not _is_text(each)] or function.body
         inside = _Place(_below(place.where, function.name), body[0].lineno, None)
         for decorator in function.decorator_list:

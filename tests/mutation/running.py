@@ -50,7 +50,7 @@ class Trials:
         self._log = copy.folder / "mutation.log"
 
     def imports(self, mutant: Mutant) -> bool:
-        """Whether the changed module can be imported, or the changed script be built."""
+        """True if the changed module can be imported, or the changed script can be built."""
         if mutant.file.endswith(".lua"):
             name = Path(mutant.file).stem
             code = f"from tests.mutation.lua_operators import build_all; build_all({name!r})"
@@ -60,7 +60,7 @@ class Trials:
         return self._run([str(self._copy.python), "-c", code], {}, IMPORT_LIMIT) == 0
 
     def noticed_by(self, mutant: Mutant, tests: Sequence[Test]) -> str:
-        """What failed twice in a row, or hung, with the mutant; empty if nothing did."""
+        """The test that failed twice in a row, or hung, with the mutant; empty if no test did."""
         for batch in batches(tests):
             left = batch
             while left and (failure := self._first_failure(left)):

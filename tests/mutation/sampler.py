@@ -189,7 +189,7 @@ def _row(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def share(verdicts: Sequence[Verdict]) -> float:
-    """What is noticed of all that is not equivalent."""
+    """The share of mutants that a test noticed, among those that are not equivalent."""
     words = Counter(verdict.word for verdict in verdicts)
     return words[NOTICED] / max(len(verdicts) - words[EQUIVALENT], 1)
 

@@ -66,7 +66,7 @@ class TreeCopy:
 
 
 def _files() -> list[str]:
-    """What git has or would take: neither caches nor environments."""
+    """The files that git has or would add: neither caches nor environments."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, check=True, capture_output=True, text=True,

@@ -48,7 +48,7 @@ def leave() -> str:
 
 @handlers.register("heeded", thread="main")
 def heeded() -> str:
-    """What `leave` would have changed for others."""
+    """The settings of the process that `leave` would have changed for others."""
     handler = signal.getsignal(signal.SIGALRM)
     return handler.name if isinstance(handler, signal.Handlers) else repr(handler)
 
