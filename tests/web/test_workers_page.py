@@ -48,7 +48,7 @@ async def test_workers_of_another_host_have_the_commands_to_type(redis_settings:
         await here.store.register(Introduction("w-1", "elsewhere", "boot", 4711, 0))
         shown = await here.page("/workers")
         assert "<button disabled>Stacks</button>" in shown
-        assert "kill -USR1 4711" in shown
+        assert "supervisor stacks 4711" in shown
         assert "supervisor scale N" in shown
         answer = await here.change("/workers/stacks", worker="w-1")
         assert (answer.status_code, "no supervisor on this host" in answer.text) == (409, True)

@@ -87,6 +87,7 @@ LISTED: Mapping[str, Sequence[LazyCommand]] = {
         lazy("why", "Show what happened to a task and what will happen next.", "why_command:why"),
         lazy("stats", "Show rates, failures and times of the last hours or days.", "stats_command:stats"),
         lazy("events", "Show the events of tasks and workers, past or live.", "event_commands:events"),
+        lazy("stacks", "Show the lines of code at which the tasks of this host are now.", "host_commands:stacks"),
         lazy("workers", "List the workers of all hosts.", "host_commands:workers"),
     ),
     "Change": (

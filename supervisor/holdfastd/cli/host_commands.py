@@ -13,15 +13,18 @@ from holdfast.core.quiet_hosts import ALL_HOSTS, Quiet, remedy, who
 from holdfast.core.words import counted, duration
 from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.errors import StoreError
+from holdfast.exits import Exit
+from holdfast.os.stack_file import texts_of
 from holdfast_config.errors import BrokenSettingsError
 from holdfastd.cli import shown_values
 from holdfastd.cli.common import Session, options, output, tables
 from holdfastd.cli.common.store_session import Store, arguments_of, ask, command_of, given_of, operate, operate_here
 from holdfastd.control import client
+from holdfastd.control.local_supervisor import WorkerStacks
 from holdfastd.control.socket_protocol import AskStatus
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, worker_document
 from holdfastd.operations.hosts import END_HALT, HALT_HOSTS, QUIET_HOSTS, RESUME_HOSTS
-from holdfastd.operations.workers import SCALE_WORKERS
+from holdfastd.operations.workers import SCALE_WORKERS, WRITE_STACKS
 
 THIS = "this"
 
@@ -103,6 +106,38 @@ def control(session: Session, /, order: str, **given: Any) -> None:
 def scale(session: Session, /, **given: Any) -> None:
     answer = operate_here(session, SCALE_WORKERS, given)
     session.answer(answer, f"the target is now {counted(answer['target'], 'worker')}")
+
+
+# `supervisor stacks`: the lines of code at which workers of this host are now.
+
+
+@options.command(
+    help=WRITE_STACKS.help, epilog="Examples: supervisor stacks; supervisor stacks 2; supervisor stacks --json 0b9f2d4c"
+)
+@click.argument("worker", metavar="[WORKER|TASK]", default="")
+@options.here
+@options.pass_changing_session
+def stacks(session: Session, /, worker: str) -> int:
+    found = operate_here(session, WRITE_STACKS, {"worker": worker})
+    for each in () if session.json else found:
+        _print_stacks(each, worker)
+    if session.json:
+        output.document(msgspec.to_builtins(found))
+    return Exit.FAILED if any(each.error for each in found) else Exit.OK
+
+
+def _print_stacks(found: WorkerStacks, word: str) -> None:
+    name = shown_values.process_name(found.kind, found.slot)
+    output.text(f"{name}, pid {found.pid}, incarnation {found.incarnation}")
+    if found.error:
+        output.note(f"{name}: {found.error}")
+        return
+    tasks = found.stacks.tasks
+    if tasks is None:
+        output.note(f"{name}: the stacks of its tasks are missing: its main thread runs no Python line, or hangs")
+    of_task = [each for each in tasks or () if word and each.task_id.startswith(word)]
+    for text in (*texts_of(of_task or tasks or ()), found.stacks.threads):
+        output.text(text, keep=output.LINE_END)
 
 
 # `supervisor workers`: the workers of all hosts, or the last deaths of this supervisor's processes.

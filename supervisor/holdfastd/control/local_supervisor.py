@@ -9,6 +9,9 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from holdfast.os import stack_file
 from holdfast.os.stack_file import Stacks
@@ -17,6 +20,7 @@ from holdfast_config.trust import is_trusted
 from holdfastd.control import socket_protocol as protocol
 from holdfastd.control.client import ask, status_or_none
 from holdfastd.control.socket_protocol import ControlError, ProcessStatus, SupervisorStatus
+from holdfastd.core.slots import CLAIMING, ChildKind, ChildPhase
 
 ANSWER_TIMEOUT = 1.0  # seconds
 WRITTEN_WITHIN = 5.0  # seconds for a worker to write its stacks
@@ -31,18 +35,46 @@ class Found:
     folder: Path
     status: SupervisorStatus
 
-    def process(self, incarnation: str) -> ProcessStatus:
-        """The supervisor's worker with this incarnation. Raises ControlError if it has no such worker."""
-        for each in self.status.processes:
-            if each.incarnation == incarnation:
-                return each
-        raise ControlError(f"the supervisor of this host has no worker {incarnation[:80]}; it may have ended")
+    @property
+    def workers(self) -> list[ProcessStatus]:
+        """The workers that have booted, quarantine workers included."""
+        return [each for each in self.status.processes if each.kind in CLAIMING and each.state != ChildPhase.BOOTING]
+
+    def worker(self, word: str) -> ProcessStatus:
+        """The worker that has this number or process id, or whose incarnation, or one of whose running tasks, has an id
+        that begins with `word`. Raises ControlError if there is none, or if there are several."""
+        found = [each for each in self.workers if word in _numbers(each)] or [
+            each for each in self.workers if word and any(x.startswith(word) for x in (each.incarnation, *each.running))
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise ControlError(f"{word[:80]} fits {len(found)} workers of this host: give more of the id")
+        raise ControlError(
+            f"the supervisor of this host has no worker {word[:80]}, and runs no task with this id; "
+            "see supervisor status"
+        )
+
+
+def _numbers(process: ProcessStatus) -> tuple[str, ...]:
+    return (str(process.pid), *([str(process.slot)] if process.kind == ChildKind.WORKER else ()))
+
+
+class WorkerStacks(msgspec.Struct, frozen=True):
+    """The stacks that one worker has written. `error`: why it has written none; otherwise empty."""
+
+    kind: str
+    slot: int
+    pid: int
+    incarnation: str
+    stacks: Stacks = Stacks("", None)
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSupervisor:
     """The supervisor on this host. Each call looks for it again, because it may start or end at any time. `folder`:
-    the runtime folder of the supervisor to scale, whatever queue it serves. None: the supervisor of this queue."""
+    the runtime folder of the supervisor to ask, whatever queue it serves. None: the supervisor of this queue."""
 
     settings: Settings
     folder: Path | None = None
@@ -65,19 +97,21 @@ class LocalSupervisor:
         status = await status_or_none(self.folder, ANSWER_TIMEOUT) if self.folder else None
         return status is not None and not self._serves_the_queue(status)
 
-    async def write_stacks(self, incarnation: str) -> None:
-        """Have a worker write its stacks, and wait until it has. Raises ControlError."""
+    async def write_stacks(self, word: str) -> list[WorkerStacks]:
+        """Have workers write their stacks, and return these. `word`: see `Found.worker`; empty: all workers. Raises
+        ControlError."""
         found = await self._found()
-        path = _stack_file(found.process(incarnation).pid)
-        os.truncate(path, 0)
-        await asyncio.to_thread(ask, found.folder, protocol.AskStacks(incarnation))
-        await _whole(path)
+        if word:
+            return [await _written(found.folder, found.worker(word))]
+        return [await _written_or_error(found.folder, each) for each in found.workers]
 
     async def stacks(self, incarnation: str) -> Stacks:
         """The stacks that a worker has written last; empty ones if it has written none. Raises ControlError."""
-        return stack_file.read(_stack_file((await self._found()).process(incarnation).pid))
+        return stack_file.read(_stack_file((await self._found()).worker(incarnation).pid))
 
     async def _found(self) -> Found:
+        if self.folder is not None:
+            return Found(self.folder, await asyncio.to_thread(ask, self.folder, protocol.AskStatus()))
         found = await self.find()
         if found is None:
             raise protocol.NotRunningError("no supervisor on this host answers for this queue")
@@ -90,6 +124,26 @@ class LocalSupervisor:
 
     def _serves_the_queue(self, status: SupervisorStatus) -> bool:
         return (status.store.queue, status.store.url) == (self.settings.queue_name, self.settings.redis.masked_url)
+
+
+async def _written(folder: Path, worker: ProcessStatus) -> WorkerStacks:
+    """Have one worker write its stacks, and wait until it has. Raises ControlError."""
+    path = _stack_file(worker.pid)
+    os.truncate(path, 0)
+    await asyncio.to_thread(ask, folder, protocol.AskStacks(worker.incarnation))
+    await _whole(path)
+    return _stacks_of(worker, stacks=stack_file.read(path))
+
+
+async def _written_or_error(folder: Path, worker: ProcessStatus) -> WorkerStacks:
+    try:
+        return await _written(folder, worker)
+    except ControlError as error:
+        return _stacks_of(worker, error=str(error))
+
+
+def _stacks_of(worker: ProcessStatus, **found: Any) -> WorkerStacks:
+    return WorkerStacks(worker.kind, worker.slot, worker.pid, worker.incarnation, **found)
 
 
 def _stack_file(pid: int) -> Path:

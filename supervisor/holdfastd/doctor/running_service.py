@@ -67,7 +67,10 @@ def _judge_processes(status: SupervisorStatus) -> Iterator[Finding]:
             yield _STATE.problem(f"{word}: {cause}", "supervisor status; the log shows the first error")
     silent = [f"{process.kind} {process.slot}" for process in status.processes if process.silent > SILENT]
     if silent:
-        yield _STATE.warning(f"silent: {', '.join(silent)}", "kill -USR1 PID has such a process log its stacks")
+        yield _STATE.warning(
+            f"silent: {', '.join(silent)}",
+            "supervisor stacks shows where workers are; kill -USR1 PID logs this of any process",
+        )
     if status.state == "running" and status.ready < status.target:
         text = f"{status.ready} of {status.target} workers are ready"
         yield _STATE.warning(text, "supervisor status shows why the other workers died")

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast.core.plain_json import shown
-from holdfastd.control.local_supervisor import LocalSupervisor
+from holdfastd.control.local_supervisor import LocalSupervisor, WorkerStacks
 from holdfastd.control.socket_protocol import ControlError
 from holdfastd.operations.act import Act, Doing
 
@@ -26,9 +26,10 @@ class ScaleWorkers(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class WriteStacks(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """`worker`: the incarnation of the worker."""
+    """`worker`: the number, process id or incarnation of a worker, or the id of a task that it runs. Of an incarnation
+    and of a task id the beginning is enough. Empty: all workers."""
 
-    worker: str
+    worker: str = ""
 
 
 class ScaledPool(TypedDict):
@@ -45,15 +46,25 @@ async def scale_workers(doing: Doing, given: ScaleWorkers) -> ScaledPool:
             f"host {shown(given.host)} is not the host of this dashboard, {here!r}: "
             f"run supervisor scale {given.workers} there"
         )
-    doing.asked.subject, supervisor = here, LocalSupervisor(doing.settings, doing.folder)
+    doing.asked.subject = here
+    return {"target": await (await _supervisor(doing)).scale(given.workers)}
+
+
+async def write_stacks(doing: Doing, given: WriteStacks) -> list[WorkerStacks]:
+    """Print the stacks of tasks and threads of workers: the lines of code that they are at now.
+
+    WORKER is a number or process id from `supervisor status`, or an incarnation; TASK is a task that a worker runs now.
+    Of an incarnation and of a task id the beginning is enough. Default: all workers of the supervisor of this host.
+    """
+    return await (await _supervisor(doing)).write_stacks(given.worker)
+
+
+async def _supervisor(doing: Doing) -> LocalSupervisor:
+    """The supervisor that an act asks. If it serves another queue, Activity of this queue gets no entry."""
+    supervisor = LocalSupervisor(doing.settings, doing.folder)
     if await supervisor.serves_another():
         doing.asked.lost = "its supervisor serves another queue, or that of another store"
-    return {"target": await supervisor.scale(given.workers)}
-
-
-async def write_stacks(doing: Doing, given: WriteStacks) -> None:
-    """Make a worker of this host write the stacks of its tasks and of its threads."""
-    await LocalSupervisor(doing.settings).write_stacks(given.worker)
+    return supervisor
 
 
 SCALE_WORKERS = Act("workers/scale", ScaleWorkers, scale_workers, "host")

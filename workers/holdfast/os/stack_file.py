@@ -14,7 +14,7 @@ import fcntl
 import linecache
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -104,12 +104,15 @@ def _keep(_: int, here: FrameType | None) -> None:
 
 def _log(_: int, here: FrameType | None) -> None:
     with suppress(Exception):
-        found = _tasks(here)
-        for each in found:
-            if each.task_id:
-                STREAM.write(f"{each.text}\n".encode(errors="replace"))
-        if own := ", ".join(each.name for each in found if not each.task_id):
-            STREAM.write(f"Asyncio tasks of the worker itself: {own}\n".encode(errors="replace"))
+        for text in texts_of(_tasks(here)):
+            STREAM.write(f"{text}\n".encode(errors="replace"))
+
+
+def texts_of(found: Sequence[TaskStack]) -> Iterator[str]:
+    """The stacks of the tasks of the queue as texts, then the names of the worker's own asyncio tasks in one line."""
+    yield from (each.text for each in found if each.task_id)
+    if own := ", ".join(each.name for each in found if not each.task_id):
+        yield f"Asyncio tasks of the worker itself: {own}"
 
 
 def _tasks(here: FrameType | None) -> list[TaskStack]:

@@ -15,8 +15,8 @@ from typing import BinaryIO, TextIO, cast
 NAMES = ("supervisor", "holdfast")  # names of this command
 COMMANDS = (
     "batches|check|completion|config|control|dead|db|demo|dispatch|doctor|events|help|init|lanes|queue|quiet|recover|"
-    "reload|resume|scale|schedules|service|set|start|stats|status|statuses|stop|store|submit|tasks|tell|timeline|top|unset|"
-    "version|webhooks|why|work|web|web-user|workers|COMMAND"
+    "reload|resume|scale|schedules|service|set|stacks|start|stats|status|statuses|stop|store|submit|tasks|tell|timeline|"
+    "top|unset|version|webhooks|why|work|web|web-user|workers|COMMAND"
 )
 _NO_ARTICLE = "(?<!the )(?<!The )(?<!a )(?<!A )"  # "the supervisor" is the process, not a command
 LINE_END = "\n"
