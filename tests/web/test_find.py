@@ -51,3 +51,12 @@ async def test_a_beginning_of_several_ids_is_a_text(redis_settings: RedisSetting
         for last in "12":
             await here.manager.run_task("hello", task_id=f"{LONG[:-1]}{last}")
         assert await found(here, LONG[:12]) == f"/tasks?text={LONG[:12]}"
+
+
+async def test_a_search_without_tasks_says_what_else_has_the_name(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.schedules.upsert("nightly-report", text="report", cron="0 2 * * *")
+        nothing = await here.page("/tasks?text=nowhere")
+        assert "No batch, schedule, lane or handler has this name" in nothing
+        assert 'aria-label="Find" value="nowhere"' in nothing
+        assert 'href="/schedule?id=nightly-report">Show the schedule' in await here.page("/tasks?text=nightly-report")

@@ -78,7 +78,7 @@ async def test_one_handler_has_numbers_charts_its_tasks_and_leads_to_its_form(re
             assert "t-of-invoice" in shown
             assert "t-of-open" not in shown
             assert '<a class="button primary" href="/submit?name=invoice">' in shown
-            charts = [f"{what}</h2>" in shown for what in ("Failed, in %", "Wait, in seconds", "Run, in seconds")]
+            charts = [f"{what}</h2>" in shown for what in ("Failed", "Wait", "Run time")]
             assert all(charts), "without runs"
             assert (shown.count('class="chart"'), shown.count('class="label"')) == (1, 5)
         shown = await here.page("/submit?name=invoice")

@@ -64,7 +64,9 @@ async def test_an_address_that_asks_for_nonsense_is_answered_with_a_sentence(
     async with site(redis_settings) as here:
         answer = await here.browser.get(address, headers=HTML)
         assert 400 <= answer.status_code < 500, answer.text
-        assert ('role="alert"' in answer.text, "Find it by its id" in answer.text) == SHOWN[answer.status_code == 404]
+        assert ('role="alert"' in answer.text, "The box on top finds" in answer.text) == SHOWN[
+            answer.status_code == 404
+        ]
 
 
 async def test_no_text_of_a_user_becomes_markup(redis_settings: RedisSettings) -> None:

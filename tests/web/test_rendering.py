@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from holdfast.core.rollup import MINUTE, Figures
@@ -10,7 +12,7 @@ from holdfastd.parent.child_builder import ChildBuilder
 from holdfastd.web import rendering
 from holdfastd.web.pages.report_pages import Chart, course_charts, course_of
 from holdfastd.web.queue.redaction import Redaction
-from holdfastd.web.rendering import ago, brief_id, moments, without_modules
+from holdfastd.web.rendering import ago, brief_id, commands, moments, without_modules
 
 
 def test_a_moment_in_a_text_is_one_of_the_readers_zone() -> None:
@@ -75,3 +77,23 @@ def test_templates_that_a_child_has_compiled_are_compiled_by_nobody_else(monkeyp
     for name in found.list_templates():
         assert found.get_template(name)
     assert not code
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        ("supervisor workers --deaths", ["supervisor workers --deaths"]),
+        (
+            "supervisor dead list shows why; supervisor dead retry runs them again",
+            ["supervisor dead list", "supervisor dead retry"],
+        ),
+        ("tell the supervisor so; a supervisor runs", []),
+        ("run more workers (supervisor scale N), or raise it", ["supervisor scale N"]),
+        ("supervisor lanes set mail --rate N/s", ["supervisor lanes set mail --rate N/s"]),
+        ("<b> supervisor start", ["supervisor start"]),
+    ],
+)
+def test_a_command_in_a_text_is_code(text: str, marked: list[str]) -> None:
+    shown = str(commands(text))
+    assert re.findall("<code>(.*?)</code>", shown) == marked
+    assert "<b>" not in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from html import unescape
 from typing import Any
 
@@ -54,6 +55,13 @@ async def test_a_form_of_a_signature_submits_what_was_typed(redis_settings: Redi
         assert (record.state, record.value) == (State.COMPLETED, expected)
         [done] = await here.store.activity_before("", 1)
         assert (done.change, done.subject, done.related, done.outcome) == ("tasks/submit", task_id, "", "")
+        again = (await here.browser.get("/submit?name=invoice")).text
+        assert f'href="/submit?task={task_id}">Copy</a>' in again, "the arguments of its last tasks can be copied"
+        command = re.search(r"<pre[^>]*>(supervisor submit.*?)</pre>", again)
+        assert command
+        *words, data = shlex.split(unescape(command[1]))
+        assert words == ["supervisor", "submit", "--name", "invoice", "--data"]
+        assert set(json.loads(data)) == {"region", "lines", "draft"}, "those that must be given, and a box"
 
 
 async def test_a_box_to_tick_is_true_or_false_and_unchecked_arguments_go_through(redis_settings: RedisSettings) -> None:

@@ -146,7 +146,7 @@ async def test_an_error_is_shown_with_its_traceback(redis_settings: RedisSetting
         assert re.search(r"<details open><summary>Traceback</summary><pre[^>]*>.*broken", raw, re.DOTALL)
         assert "step 1 is recorded: first" in raw
         assert "every 2s" not in raw, "a task that has ended is not asked for again"
-        assert "<span>Runs</span>" in raw
+        assert "<span>Runs <small>" in raw
         assert "<span>Steps</span>" in raw
 
 
@@ -203,14 +203,13 @@ async def test_a_pause_and_a_cancel_have_the_reason_that_was_typed(redis_setting
     async with site(redis_settings) as here:
         await here.manager.run_task("hello", task_id="t")
         shown = (await here.browser.get("/task?id=t")).text
-        assert "Pause or Cancel with a reason" in shown
         await here.manager.run_task("hello", task_id="paused")
         await here.manager.pause_task("paused")
-        assert "Resume or Cancel with a reason" in await here.page("/task?id=paused")
+        assert '<button class="primary">Resume</button>' in await here.page("/task?id=paused")
         await here.change("/tasks/resume", task_id="paused", reason="it is back")
         assert "it is back (resumed by token on the web" in (await here.manager.get_task("paused")).trail[-1]
         for path, word in (("/tasks/pause", "paused"), ("/tasks/cancel", "canceled")):
-            assert f'formaction="{path}"' in shown
+            assert re.search(rf'action="{path}">.*name="reason"', shown)
             await here.change(path, task_id="t", reason="the provider is down")
             reason = (await here.manager.get_task("t")).reason
             assert reason.startswith(f"the provider is down ({word} by token on the web")
@@ -233,6 +232,44 @@ async def test_a_picture_shows_runs_and_waits_by_their_length(redis_settings: Re
         assert kinds["Runs"] == [BarKind.RUNS]
         assert kinds["Waits"][-1] is BarKind.LATER
         assert all(0 <= bar.x <= 1000 and bar.x + bar.width <= 1000.1 for track in drawn.tracks for bar in track.bars)
+
+
+async def test_a_picture_ends_with_its_task_and_has_a_row_for_each_task_that_it_waited_for(
+    redis_settings: RedisSettings,
+) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("first", task_id="before")
+        await here.manager.run_task("hello", task_id="t", after=["before"])
+        await settle(here, Settle.COMPLETED)
+        await here.store.promote(10)
+        await settle(here, Settle.FAILED, reason="ValueError: x")
+        await here.manager.retry_task("t")
+        record, before = await here.manager.get_task("t"), await here.manager.get_task("before")
+        timeline = (await here.manager.why("t"))["timeline"]
+        drawn = picture(record, timeline, record.created_ms + 60_000, [before])
+        assert drawn.end_ms == record.finished_ms, "the retry comes after the end"
+        assert drawn.tracks[0].task == "before"
+        assert drawn.tracks[0].bars
+        assert "Retries" not in {track.title for track in drawn.tracks}
+        assert (BarKind.STOPS, "waits for other tasks") in drawn.keys
+        shown = await here.page("/task?id=t")
+        assert '<a class="button primary" href="/task?id=t.r1">See the retry</a>' in shown
+        assert "incarnation" not in shown.partition("What happened")[2].partition("Messages")[0]
+        assert "incarnation" in await here.page("/task?id=t&all=1")
+
+
+async def test_a_question_has_the_same_form_in_the_list_and_on_its_page(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.run_task("hello", task_id="t")
+        await settle(here, Settle.INPUT_REQUIRED)
+        forms = [
+            re.search(r'<form class="reply".*?</div>', re.sub(r'name="message_id" value="[^"]*"', "", shown), re.DOTALL)
+            for shown in (await here.page("/task?id=t"), await here.page("/tasks?state=input-required"))
+        ]
+        assert forms[0]
+        assert forms[1]
+        assert forms[0][0] == forms[1][0]
+        assert "Resume without an answer…" in forms[0][0]
 
 
 async def test_the_history_is_told_in_chapters_with_their_lengths_and_endings(redis_settings: RedisSettings) -> None:

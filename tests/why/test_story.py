@@ -64,7 +64,7 @@ STEPS = [
     (f"5 crashed 2 exit 3 {CLAIM}", "its worker died: exit 3; from now on it runs in quarantine (crash 2)"),
     (f"5 crashed 3 exit 3 {CLAIM}", "its worker died: exit 3 (crash 3)"),
     ("5 suspected 3 recoveries", "its worker was lost 3 times in a row; from now on it runs in quarantine"),
-    ("5 cleared p1", "cleared: p1 ended its quarantine worker, so crashes that both shared no longer count"),
+    ("5 cleared p1", "its crashes beside p1 no longer count: p1 ended a worker again when it ran alone"),
     (
         f"5 recovered lapsed {CLAIM}",
         "its worker was lost: lapsed; put back at the head of its lane, not counted as a crash",

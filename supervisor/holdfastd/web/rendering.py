@@ -29,11 +29,15 @@ from holdfastd.documents.queue_documents import rate_words
 from holdfastd.documents.task_list import arguments_in_brief
 from holdfastd.web.queue.queue_access import WARNING, queue_of
 from holdfastd.web.queue.redaction import Redaction
-from holdfastd.web.views.menu_and_strip import MENU, state_of
+from holdfastd.web.views.menu_and_strip import ENTRIES, MENU, state_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 NONE = "-"
 PAYLOAD = 20_000  # characters of a payload that a page shows, unless the user asks for all
+COMMAND = re.compile(
+    r"(?<!the )(?<!a )\bsupervisor (?:(?:dead|queue|db|service) [a-z-]+|lanes (?:set|resume) [^\s;,]+|[a-z-]+)"
+    r"(?: --[a-z-]+(?: [A-Z][\w/]*)?| [A-Z_]+\b)*"
+)
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 LONGEST_ID = 16  # characters of an id in a table
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,64}")
@@ -58,12 +62,16 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
     return HTMLResponse(environment(queue_of(request).redaction).get_template(template).render(known | values), status)
 
 
-WAYS = (("/", "Overview"), ("/tasks", "Tasks"), ("/activity", "Activity"))
+WAYS = (("/", "Overview"), ("/tasks", "Tasks"), ("/dead", "Dead letters"))
 
 
 def problem_page(request: Request, status: int, title: str, text: str) -> HTMLResponse:
     """The page of an error. A thing that does not exist is told calmly, with a way to find another one."""
-    return page(request, "problem.html", status, title=title, problem=text, is_calm=status == 404, ways=WAYS)
+    near = [(entry.path, entry.title) for entry in ENTRIES if entry.is_above(request.url.path, request.query_params)]
+    ways = list(dict.fromkeys([*near, *WAYS]))
+    sought = request.query_params.get("id") or request.query_params.get("name") or request.url.path.rpartition("/")[2]
+    known = {"title": title, "problem": text, "is_calm": status == 404, "ways": ways, "sought": sought[:200]}
+    return page(request, "problem.html", status, **known)
 
 
 def _warning(request: Request) -> str:
@@ -120,7 +128,7 @@ def environment(redaction: Redaction) -> Environment:
         lstrip_blocks=True,
     )
     times = (when, exactly, moments, seconds, ago, span)
-    own = (*times, count, beginning, raw, short, brief_id, without_modules, rate, rate_words, query_with)
+    own = (*times, commands, count, beginning, raw, short, brief_id, without_modules, rate, rate_words, query_with)
     found.filters |= {each.__name__: each for each in own}
     found.filters |= {
         "in_brief": partial(arguments_in_brief, hide=redaction.value),
@@ -168,6 +176,15 @@ def moments(text: str) -> str:
     """The text with each time in it marked up by `exactly`."""
     parts = MOMENT.split(text)  # every second part is a time
     return Markup("").join(_moment(part) if place % 2 else part for place, part in enumerate(parts))
+
+
+def commands(text: str) -> str:
+    """The text with each command of `supervisor` in it marked up as code."""
+    found, end = Markup(), 0
+    for each in COMMAND.finditer(text):
+        found += Markup("{}<code>{}</code>").format(text[end : each.start()], each[0])
+        end = each.end()
+    return found + text[end:]
 
 
 def _moment(text: str) -> str:

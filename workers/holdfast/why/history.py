@@ -199,7 +199,7 @@ _WORDS: dict[str, Callable[[TrailStep, TaskHistory], str]] = {
     "put-back": _about("put back into its lane"),
     "dead-letter": lambda step, _: f"failed after {counted(step.number, 'crash', 'crashes')} and is now a dead letter",
     "suspected": _about("its worker was lost {number} times in a row; from now on it runs in quarantine"),
-    "cleared": _about("cleared: {other} ended its quarantine worker, so crashes that both shared no longer count"),
+    "cleared": _about("its crashes beside {other} no longer count: {other} ended a worker again when it ran alone"),
     "message": _about("continues with message {other}"),
     "message-waits": _about("message {other} was received and waits until this turn has ended"),
     "joined": _about("message {other} joined the turn that a pause had interrupted, as message {number} of the task"),

@@ -103,9 +103,8 @@ async def _read_submission(access: QueueAccess, fields: Fields) -> submit_tasks.
 async def _submission_again(request: Request, fields: Fields, error: HoldfastError) -> Response:
     form = await _submission_form(queue_of(request), fields)
     mistake = error if isinstance(error, InvalidTaskError) else None
-    return page(
-        request, "submit.html", meaning_of(error).status, form=form.again(fields, mistake, str(error)), service=None
-    )
+    again = form.again(fields, mistake, str(error))
+    return page(request, "submit.html", meaning_of(error).status, form=again, service=None, examples=())
 
 
 async def _submission_form(access: QueueAccess, fields: Fields) -> SubmissionForm:

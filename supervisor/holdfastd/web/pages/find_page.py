@@ -22,12 +22,19 @@ async def find(request: Request) -> Response:
     text."""
     text = request.query_params.get("text", "").strip()
     access = queue_of(request)
-    for path, field, is_known in LOOKS if text else ():
-        if await is_known(access, text):
-            return RedirectResponse(f"{path}?{urlencode({field: text})}", 303)
+    if place := await place_of(access, text):
+        return RedirectResponse(place, 303)
     if task_id := await _only_beginning(access, text):
         return RedirectResponse(f"/task?{urlencode({'id': task_id})}", 303)
     return RedirectResponse(f"/tasks?{urlencode({'text': text})}" if text else "/tasks", 303)
+
+
+async def place_of(access: QueueAccess, text: str) -> str:
+    """The page of the thing with exactly this name or id. Empty if there is none."""
+    for path, field, is_known in LOOKS if text else ():
+        if await is_known(access, text):
+            return f"{path}?{urlencode({field: text})}"
+    return ""
 
 
 async def _is_task(access: QueueAccess, text: str) -> bool:

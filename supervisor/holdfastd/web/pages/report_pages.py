@@ -100,9 +100,9 @@ def course_charts(course: Course, tasks: str = "/tasks?") -> list[Chart]:
 
     return [
         Chart("Runs a second", "/s", at, {"runs": [step.rate for step in steps]}, tasks),
-        Chart("Failed, in %", "%", at, {"failed": [failed_share(step) for step in steps]}, tasks, colours=(2,)),
-        Chart("Wait, in seconds", "s", at, times(lambda step: step.wait), tasks),
-        Chart("Run, in seconds", "s", at, times(lambda step: step.run), tasks),
+        Chart("Failed", "%", at, {"failed": [failed_share(step) for step in steps]}, tasks, colours=(2,)),
+        Chart("Wait", "s", at, times(lambda step: step.wait), tasks),
+        Chart("Run time", "s", at, times(lambda step: step.run), tasks),
     ]
 
 

@@ -38,6 +38,7 @@ from holdfastd.operations.many_tasks import BEGIN_BULK
 from holdfastd.operations.reading import read_texts
 from holdfastd.operations.submit_tasks import SUBMIT_TASKS
 from holdfastd.web.access.forms import check_may, hint, visitor_of
+from holdfastd.web.pages.find_page import place_of
 from holdfastd.web.queue.found_tasks import (
     ChangeSample,
     TaskSearch,
@@ -77,12 +78,13 @@ async def task(
     timeline = why["timeline"]
     now_ms = await access.store.clock_ms()
     steps = await _steps(access, task_id, timeline, PAYLOAD if is_whole else shown_task.VALUE)
-    told = shown_task.story(record, timeline, steps, record.finished_ms or now_ms)
+    told = shown_task.story(record, timeline, steps, record.finished_ms or now_ms, with_ids=is_whole)
     earlier: Sequence[bytes] = ()
     if record.turn > 1:
         earlier, _ = await access.store.earlier(task_id, NEWEST)
     call, begun = call_of(record.operation), call_of(earlier[0] if earlier else record.operation)
     parents, children = [each["task_id"] for each in why["parents"]], await access.store.children(task_id, CHILDREN)
+    before = await _relatives(access, parents or record.waits_for)
     here = f"?id={quote(task_id, safe='')}"
     shown_why = access.redaction.value({name: each for name, each in why.items() if name != "timeline"})
     return page(
@@ -100,16 +102,17 @@ async def task(
         shown=SHOWN,
         is_whole_story=is_whole or len(timeline) <= SHOWN,
         lines=len(timeline),
-        picture=shown_task.picture(record, timeline, now_ms),
+        picture=shown_task.picture(record, timeline, now_ms, [each.task for each in before]),
         document=access.redaction.value(task_documents.whole(record)),
         turns=_turns(earlier, record, is_whole),
         parts=await _parts(access, task_id),
-        parents=await _relatives(access, parents or record.waits_for),
+        parents=before,
         parents_count=len(parents or record.waits_for),
         children=await _relatives(access, children[1]),
         children_count=children[0],
         relative_columns=chosen_columns([OF_RELATIVE]),
         actions=shown_task.allowed(record),
+        retry=await access.store.get(record.retried_as, payloads=False) if record.retried_as else None,
         is_over=record.state in TERMINAL,
         asks=record.state in ASKS,
         takes_messages=shown_task.takes_messages(record),
@@ -184,9 +187,10 @@ async def tasks(request: Request) -> Response:
         return await _questions(request, wanted)
     columns = chosen_columns(["task", *chosen] if chosen else [])
     found = await found_tasks(access, wanted, MOST_RUNNING if wanted.longest else PAGE, wanted.cursor)
-    if not (found.tasks or found.cursor or wanted.found):
+    is_empty = not (found.tasks or found.cursor or wanted.found)
+    if is_empty:
         await hint(request, wanted)
-    rows = await read_rows(access.store, found.tasks, access.redaction.value)
+    rows = await read_rows(access.store, _youngest_first(found.tasks), access.redaction.value)
     if wanted.longest:
         rows = sorted(rows, key=lambda row: -row.times["ran_ms"])[:PAGE]
     goes_on = _round(request, MOST_ROUNDS)
@@ -196,6 +200,7 @@ async def tasks(request: Request) -> Response:
         wanted=wanted,
         found=found,
         rows=rows,
+        place=await place_of(access, wanted.text) if is_empty and wanted.text else "",
         columns=columns,
         usual_columns=USUAL_COLUMNS,
         all_columns=TASK_COLUMNS,
@@ -207,6 +212,15 @@ async def tasks(request: Request) -> Response:
         states=[str(state) for state in State],
         verbs=[str(verb) for verb in BulkVerb if states_of(verb, wanted.state)],
         bulk=[each for each in await access.store.bulk_changes(RECENT) if each.state is BulkState.RUNNING],
+    )
+
+
+def _youngest_first(found: Sequence[TaskRecord]) -> list[TaskRecord]:
+    """The tasks of one page of the list, by state as they were found; those that have ended by their age, which the
+    list shows. The store gives them by their end."""
+    place = {task.task_id: number for number, task in enumerate(found)}
+    return sorted(
+        found, key=lambda task: (0, -task.created_ms) if task.state in TERMINAL else (-1, place[task.task_id])
     )
 
 
@@ -257,6 +271,7 @@ def _search(request: Request) -> TaskSearch:
 
 # The form that submits a task: for a handler (`/submit?name=…`), or with the values of a task (`/submit?task=…`).
 
+EXAMPLES = 5  # last tasks of the handler, whose arguments can be copied
 LONGEST_ORIGINAL = 100  # characters of the original task's id with which the new id begins
 
 
@@ -271,8 +286,17 @@ async def submit(request: Request) -> Response:
             form = await form_of(access, request.query_params.get("name", ""))
     except (UnknownTaskError, InvalidTaskError) as error:
         return problem_page(request, status_of(error), "No such task", str(error))
-    state = await access.manager.service(form.handler.lane or access.queue, form.handler.name[:200])
-    return page(request, "submit.html", form=form, service=waiting_reason(state))
+    name = form.handler.name
+    state = await access.manager.service(form.handler.lane or access.queue, name[:200])
+    latest = TaskSearch(state=[*State], name=name)
+    tasks = (await found_tasks(access, latest, EXAMPLES, "")).tasks if name and not form.original else ()
+    return page(
+        request,
+        "submit.html",
+        form=form,
+        service=waiting_reason(state),
+        examples=await read_rows(access.store, tasks, access.redaction.value),
+    )
 
 
 async def form_of(access: QueueAccess, name: str) -> SubmissionForm:

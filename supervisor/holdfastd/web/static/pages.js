@@ -62,6 +62,12 @@
     return seconds.map((at) => words.format(at * 1000));
   }
 
+  // A number of a chart in its unit: `50ms`, `2.5s`, `3 %`.
+  function words(value, unit) {
+    if (unit === "s") return value === 0 ? "0" : value < 1 ? `${Number((value * 1000).toPrecision(3))}ms` : value < 120 ? `${Number(value.toPrecision(3))}s` : `${Number((value / 60).toPrecision(2))}m`;
+    return `${Number(value.toPrecision(3))}${unit === "%" ? " %" : unit}`;
+  }
+
   const FONT = "11px Inter, system-ui, sans-serif";
 
   function colour(name) {
@@ -83,10 +89,10 @@
       const names = keys.map((key) => key.textContent);
       const told = (plot) => keys.forEach((key, index) => {
         const value = plot.cursor.idx === null ? null : chart.data[index + 1][plot.cursor.idx];
-        key.textContent = value === null || value === undefined ? names[index] : `${names[index]} ${value.toPrecision(3)} ${chart.unit}`;
+        key.textContent = value === null || value === undefined ? names[index] : `${names[index]} ${words(value, chart.unit)}`;
         figure.querySelector("figcaption .at").textContent = plot.cursor.idx === null ? "" : zoned.format(chart.data[0][plot.cursor.idx] * 1000);
       });
-      const plot = new uPlot({ width: figure.clientWidth || 300, height: 130, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, scales: { x: { range: (_, from, to) => chart.window ?? [from, to] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70, size: 28 }, { ...axis, size: 44, font: FONT }], hooks: { setCursor: [told] } }, chart.data, figure);
+      const plot = new uPlot({ width: figure.clientWidth || 300, height: figure.closest(".in-one-row") ? 96 : 130, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, scales: { x: { range: (_, from, to) => chart.window ?? [from, to] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70, size: 28 }, { ...axis, size: 44, font: FONT, space: 24, values: (_, at) => at.map((each) => words(each, chart.unit === "/s" ? "" : chart.unit)) }], hooks: { setCursor: [told] } }, chart.data, figure);
       if (chart.tasks) plot.over.addEventListener("click", () => {
         const at = plot.cursor.idx;
         if (at === null) return;
@@ -170,7 +176,8 @@
   });
   document.addEventListener("htmx:beforeSwap", rememberFocus);
   document.addEventListener("htmx:beforeRequest", (event) => {
-    if (document.hidden) event.preventDefault();
+    const isWritten = event.detail.elt.id === "live" && document.querySelector("#live .drop[open]"); // a refresh would close it
+    if (document.hidden || isWritten) event.preventDefault();
   });
   document.addEventListener("htmx:afterSwap", () => {
     enliven(document);

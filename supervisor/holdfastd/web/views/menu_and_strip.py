@@ -39,6 +39,10 @@ class MenuEntry(NamedTuple):
             return (query.get("state") == WAITS_FOR_ANSWER) == bool(state)
         return path in (own, *self.others) or (own != "/" and path.startswith(f"{own}/") and not state)
 
+    def is_above(self, path: str, query: Mapping[str, str]) -> bool:
+        """True if the page with this path and query is under this entry, and not the page of the entry itself."""
+        return self.covers(path, query) and path != self.path.partition("?")[0]
+
 
 class MenuGroup(NamedTuple):
     title: str

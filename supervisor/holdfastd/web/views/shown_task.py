@@ -28,12 +28,13 @@ from holdfastd.operations.tasks import CANCEL_TASK, PAUSE_TASK, REMOVE_TASK, RES
 @dataclass(frozen=True, slots=True)
 class TaskAction:
     """A change that the page of a task offers. `is_final`: the change cannot be undone, so the page asks for
-    confirmation."""
+    confirmation. `is_likely`: the most likely change where it is allowed, so it is the primary button."""
 
     act: Act[Any, Any]
     title: str
     is_allowed: Callable[[TaskRecord], bool]
     is_final: bool = False
+    is_likely: bool = False
 
     @property
     def path(self) -> str:
@@ -76,9 +77,14 @@ def _waits_for_pause(task: TaskRecord) -> bool:
 _PAUSES = frozenset({TaskEvent.PAUSE_ASKED, TaskEvent.PAUSE_WITHDRAWN, TaskEvent.CLAIMED})
 
 ACTIONS = (
-    TaskAction(RESUME_TASK, "Resume", lambda task: _happens(TaskEvent.RESUMED, task) or _waits_for_pause(task)),
+    TaskAction(
+        RESUME_TASK,
+        "Resume",
+        lambda task: _happens(TaskEvent.RESUMED, task) or _waits_for_pause(task),
+        is_likely=True,
+    ),
     TaskAction(PAUSE_TASK, "Pause", lambda task: _happens(TaskEvent.SUSPENDED, task) and not _waits_for_pause(task)),
-    TaskAction(RETRY_TASK, "Retry", _may_retry),
+    TaskAction(RETRY_TASK, "Retry", _may_retry, is_likely=True),
     TaskAction(CANCEL_TASK, "Cancel", lambda task: _happens(TaskEvent.CANCELED, task), is_final=True),
     TaskAction(REMOVE_TASK, "Remove", lambda task: task.state in TERMINAL, is_final=True),
 )
@@ -158,6 +164,7 @@ _TITLES = {
 }
 _STEP = re.compile(r"step (\d+) is ")
 UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")  # a line shows its first eight characters
+_IDS = re.compile(r" \(pid \d+, incarnation \w+\)|, delivery \d+$")
 VALUE = 400  # bytes of a step's value that a page shows, unless the user asks for all
 GAP_MS = 1000  # between two lines; a longer time is shown
 SHORT_MS = 10  # a shorter wait for a worker is no chapter of its own
@@ -223,9 +230,15 @@ class Chapter:
 
 
 def story(
-    task: TaskRecord, timeline: Sequence[Mapping[str, Any]], steps: Mapping[int, StoryStep], now_ms: int
+    task: TaskRecord,
+    timeline: Sequence[Mapping[str, Any]],
+    steps: Mapping[int, StoryStep],
+    now_ms: int,
+    *,
+    with_ids: bool = False,
 ) -> list[Chapter]:
-    """The chapters of a task's history. `timeline`: that of the `why` document; `steps`: by their places."""
+    """The chapters of a task's history. `timeline`: that of the `why` document; `steps`: by their places. `with_ids`:
+    the lines name processes by their ids as well."""
     kinds = {(each.at_ms, each.event): each.word for each in read_trail(task.trail)}
     state, runs, before_ms = State.SUBMITTED, 0, task.created_ms
     chapters = [Chapter(_TITLES[state], BarKind.WAITS, task.created_ms, now_ms)]
@@ -233,6 +246,7 @@ def story(
         at_ms, event, chapter = int(entry["at_ms"]), str(entry["event"]), chapters[-1]
         word = kinds.get((at_ms, event), event)
         line = _line(entry, task, at_ms - before_ms, steps)
+        line = line if with_ids else replace(line, text=_IDS.sub("", line.text))
         before_ms, after = at_ms, AFTER.get(word)
         if after is None or (after is state and word != TaskEvent.CLAIMED):
             chapter.lines.append(line)
@@ -279,6 +293,8 @@ def last_lines(chapters: Sequence[Chapter], most: int) -> list[Chapter]:
 
 def _line(entry: Mapping[str, Any], task: TaskRecord, since_ms: int, steps: Mapping[int, StoryStep]) -> StoryLine:
     named = _STEP.match(entry["text"]) if entry["event"] == "step" else None
+    if named and entry["text"].startswith("question", named.end()):
+        named = None  # its value would repeat the question
     return StoryLine(
         at=moment(entry["at_ms"]) or "",
         offset="" if entry["event"] == "accepted" else _offset(entry["at_ms"] - task.created_ms),
@@ -339,31 +355,29 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One row of the picture, with bars for stretches of time and marks for moments."""
+    """One row of the picture, with bars for stretches of time and marks for moments. `length`: of all its bars, in
+    words. `task`: the id of the task whose row it is, if that is another one."""
 
     title: str
     bars: list[Bar] = field(default_factory=list[Bar])
     marks: list[Mark] = field(default_factory=list[Mark])
+    length: str = ""
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """The history of a task as a picture, from its submission to its end, or to now. `tracks`: the rows that are not
-    empty."""
+    empty. `keys`: the kinds of bars that it has, each with its meaning in words."""
 
     start_ms: int
     end_ms: int
     tracks: list[Track]
+    keys: list[tuple[BarKind, str]]
 
     @property
     def length(self) -> str:
         return span(self.end_ms - self.start_ms)
-
-    @property
-    def kinds(self) -> list[BarKind]:
-        """The kinds of bars that the picture has, in the order of BarKind."""
-        drawn = {bar.kind for track in self.tracks for bar in track.bars}
-        return [kind for kind in BarKind if kind in drawn]
 
 
 _KINDS = {
@@ -400,32 +414,69 @@ _MARKED = {
     "crashed": "Deaths",
     "recovered": "Deaths",
     "suspected": "Deaths",
-    "retried": "Retries",
     "retry": "Retries",
+}
+
+
+_MEANINGS: dict[State | None, str] = {
+    None: "not kept",
+    State.SUBMITTED: "waits for a worker",
+    State.DELAYED: "waits for its time",
+    State.WAITING: "waits for other tasks",
+    State.WORKING: "runs",
+    State.INPUT_REQUIRED: "waits for an answer",
+    State.AUTH_REQUIRED: "waits for an authorization",
+    State.SUSPENDED: "paused",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
+    """A stretch of time between two changes of state. `state`: None if the store no longer keeps it."""
+
     start_ms: int
     end_ms: int
-    kind: BarKind
+    state: State | None
     text: str
     ended_by: str = ""
 
+    @property
+    def kind(self) -> BarKind:
+        return _KINDS[self.state] if self.state else BarKind.UNKNOWN
 
-def picture(task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int) -> Picture:
-    """The picture of a task. `timeline`: the timeline of the `why` document; its steps and messages become marks."""
-    end = max(task.finished_ms or now_ms, *(entry["at_ms"] for entry in timeline), task.created_ms + 1)
-    scale = WIDTH / (end - task.created_ms)
-    phases = list(_phases(task, end))
-    runs = [each for each in phases if each.kind is BarKind.RUNS]
-    waits = [each for each in phases if each.kind is not BarKind.RUNS]
-    tracks = [Track("Waits", _bars(waits, task.created_ms, scale)), Track("Runs", _bars(runs, task.created_ms, scale))]
+
+def picture(
+    task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int, parents: Iterable[TaskRecord] = ()
+) -> Picture:
+    """The picture of a task. `timeline`: the timeline of the `why` document; its steps and messages become marks.
+    `parents`: tasks that it waited for; each has a row with what it did in that time."""
+    start, end = task.created_ms, max(task.finished_ms or now_ms, task.created_ms + 1)
+    scale = WIDTH / (end - start)
+    own = list(_phases(task, end))
+    tracks, drawn = list[Track](), list(own)
+    for parent in parents:
+        phases = [each for each in _phases(parent, parent.finished_ms or now_ms) if start < each.end_ms <= end]
+        phases = [replace(each, start_ms=max(start, each.start_ms)) for each in phases]
+        tracks.append(Track("", _bars(phases, start, scale), task=parent.task_id))
+        drawn += phases
+    for title, is_run in (("Waits", False), ("Runs", True)):
+        phases = [each for each in own if (each.state is State.WORKING) is is_run]
+        length = span(sum(each.end_ms - each.start_ms for each in phases))
+        tracks.append(Track(title, _bars(phases, start, scale), length=length))
     for title in dict.fromkeys(_MARKED.values()):
-        marked = [entry for entry in timeline if _MARKED.get(entry["event"]) == title]
-        tracks.append(Track(title, marks=_marks(marked, task.created_ms, scale)))
-    return Picture(task.created_ms, end, [track for track in tracks if track.bars or track.marks])
+        marked = [entry for entry in timeline if _MARKED.get(entry["event"]) == title and entry["at_ms"] <= end]
+        tracks.append(Track(title, marks=_marks(marked, start, scale)))
+    return Picture(start, end, [track for track in tracks if track.bars or track.marks], _keys(drawn))
+
+
+def _keys(phases: Sequence[_Phase]) -> list[tuple[BarKind, str]]:
+    """The kinds of these phases, in the order of BarKind, each with the meanings of its states."""
+    found = {kind: [each.state for each in phases if each.kind is kind] for kind in BarKind}
+    return [
+        (kind, " or ".join(dict.fromkeys(_MEANINGS[state] for state in states)))
+        for kind, states in found.items()
+        if states
+    ]
 
 
 def _phases(task: TaskRecord, end_ms: int) -> Iterator[_Phase]:
@@ -433,15 +484,15 @@ def _phases(task: TaskRecord, end_ms: int) -> Iterator[_Phase]:
     changes = [(step, step.word) for step in read_trail(task.trail) if step.word in AFTER]
     is_cut = len(task.trail) >= KEPT
     start = task.created_ms
-    kind, text = (BarKind.UNKNOWN, "not kept") if is_cut else (BarKind.WAITS, "submitted")
+    state, text = (None, "not kept") if is_cut else (State.SUBMITTED, "submitted")
     for step, word in changes:
-        if step.at_ms > start or kind is BarKind.RUNS:
-            yield _Phase(start, step.at_ms, kind, text, word)
+        if step.at_ms > start or state is State.WORKING:
+            yield _Phase(start, step.at_ms, state, text, word)
         state = AFTER[word]
         if state in TERMINAL:
             return
-        start, kind, text = step.at_ms, _KINDS[state], _title(step, state)
-    yield _Phase(start, end_ms, kind, text)
+        start, text = step.at_ms, _title(step, state)
+    yield _Phase(start, end_ms, state, text)
 
 
 def _title(step: TrailStep, state: State) -> str:

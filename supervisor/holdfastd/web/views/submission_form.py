@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -25,6 +26,7 @@ WHOLE = "kwargs"  # name of the field for all arguments, or for those that the s
 MOST_FIELDS = 100
 MOST_CHOICES = 200
 BOOLEAN = ("true", "false")
+_NUMBERS = frozenset({"integer", "number"})
 OBJECT = '{"region": "eu"}'
 LONG = 60  # characters; a longer text gets a field with several lines
 
@@ -261,8 +263,12 @@ def _read(each: ArgumentField, text: str) -> dict[str, Any]:
     return {name: _value(each, text)}
 
 
+def _sample(each: ArgumentField) -> str:
+    return each.example or (each.choices[0] if each.choices else "0" if each.kind in _NUMBERS else "…")
+
+
 def _value(each: ArgumentField, text: str) -> Any:
-    if each.kind in (FieldKind.NUMBER, FieldKind.WHOLE_NUMBER) or each.choices == BOOLEAN:
+    if each.kind in _NUMBERS or each.choices == BOOLEAN:
         try:
             return read_json(text)
         except ValueError:
@@ -298,6 +304,19 @@ class SubmissionForm:
     original: str = ""
     left_out: tuple[str, ...] = ()
     problem: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that submits such a task. A required argument without a value stands there as its example."""
+        kwargs: dict[str, Any] = {}
+        for each in self.arguments if self.handler.name else ():
+            try:
+                kwargs |= _read(each, each.value or (_sample(each) if each.is_required else ""))
+            except ValueError:
+                continue  # the form says what is wrong with it
+        name = ["--name", self.handler.name] if self.handler.name else []
+        content = ["--data", json.dumps(kwargs, ensure_ascii=False)] if kwargs else [] if name else ["hello"]
+        return shlex.join(["supervisor", "submit", *name, *content])
 
     @property
     def has_options(self) -> bool:
