@@ -212,9 +212,10 @@ async def ended(
     if place is None:
         raise InvalidTaskError(f"cursor {cursor!r}: give the cursor of the previous page, or none for the first page")
     before = (int(place["at"]), place["id"]) if place["at"] else _NEWEST
-    ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit, wanted.error)
+    ids = await tasks.ended(sql, queue, ended_of(wanted), before, limit + 1, wanted.error)
+    more, ids = len(ids) > limit, ids[:limit]
     found = {dump.task_id: dump for dump in await tasks.these(sql, queue, [each for each, _ in ids])}
-    following = f"{MARK}{ids[-1][1]}:{ids[-1][0]}" if len(ids) == limit else ""
+    following = f"{MARK}{ids[-1][1]}:{ids[-1][0]}" if more else ""
     fitting = [
         task
         for task in (record(found[each], payloads=search is not None) for each, _ in ids)

@@ -220,7 +220,7 @@ def read_cursor(cursor: str) -> str:
 
 def _is_place(place: str) -> bool:
     index, *rest = place.split("\n")
-    return len(rest) == 2 and index[:1] in set("123456") and rest[0].isdigit()
+    return len(rest) == 2 and index[:1] in set("1234567") and rest[0].isdigit()
 
 
 def read_position(cursor: str) -> int:

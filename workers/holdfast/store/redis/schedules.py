@@ -127,16 +127,16 @@ class RedisSchedules(RedisPart):
         """A page of all schedules. The schedule with the earliest next run comes first; schedules without a next run
         come last."""
         start = read_position(cursor)
-        names = await self._command("ZRANGE", self._keys["schedules"], start, start + limit - 1)
-        records = [await self._schedule(name.decode()) for name in names]
-        following = str(start + limit) if len(names) == limit else ""
+        names = await self._command("ZRANGE", self._keys["schedules"], start, start + limit)
+        records = [await self._schedule(name.decode()) for name in names[:limit]]
+        following = str(start + limit) if len(names) > limit else ""
         return SchedulePage(*_sorted(records), cursor=following)
 
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
         """A page of the ids of an owner's schedules, and the cursor of the next page (empty at the end)."""
         start = read_position(cursor)
-        ids = await self._command("ZRANGE", self._keys["owner"] + owner, start, start + limit - 1)
-        return tuple(name.decode() for name in ids), str(start + limit) if len(ids) == limit else ""
+        ids = await self._command("ZRANGE", self._keys["owner"] + owner, start, start + limit)
+        return tuple(name.decode() for name in ids[:limit]), str(start + limit) if len(ids) > limit else ""
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
         """Remove schedules that code has declared and that no live worker declares any more, if workers of the same

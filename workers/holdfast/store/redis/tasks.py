@@ -151,11 +151,11 @@ class RedisTasks(RedisPart):
         became dead letters up to this moment. While dead letters come and go, a page may repeat or miss one."""
         start = decode.read_position(cursor)
         newest = "+inf" if before_ms is None else before_ms
-        span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit)
+        span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit + 1)
         ids: list[bytes] = await self._command("ZRANGE", self._keys["dead"], *span)
-        answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids]
+        answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids[:limit]]
         tasks, unreadable = decode.readable((task_id, answer) for task_id, answer in answers if answer)
-        return Page(tasks, str(start + limit) if len(ids) == limit else "", unreadable)
+        return Page(tasks, str(start + limit) if len(ids) > limit else "", unreadable)
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
         """Delete the dead letters in this list of tasks; returns their number."""

@@ -5,7 +5,9 @@
 -- flags: allow-oom
 -- use: conversations
 local offset, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
-local ids, found = call('ZRANGE', KEY.noted, offset, offset + limit - 1), {}
+local ids, found = call('ZRANGE', KEY.noted, offset, offset + limit), {}
+local more = #ids > limit
+if more then ids[#ids] = nil end
 for _, id in ipairs(ids) do
   if is_noted(id) then
     found[#found + 1] = id
@@ -14,4 +16,4 @@ for _, id in ipairs(ids) do
     end_note(id)
   end
 end
-return {#ids == limit and offset + #found / 2 or -1, found}
+return {more and offset + #found / 2 or -1, found}
