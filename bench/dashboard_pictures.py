@@ -70,9 +70,14 @@ PAGES = {
 
 
 HIDE = """names => {
-    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-    for (let text = texts.nextNode(); text; text = texts.nextNode())
-        for (const [name, shown] of names) text.nodeValue = text.nodeValue.replaceAll(name, shown)
+    const hide = () => {
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+        for (let text = texts.nextNode(); text; text = texts.nextNode())
+            for (const [name, shown] of names)
+                if (text.nodeValue.includes(name)) text.nodeValue = text.nodeValue.replaceAll(name, shown)
+    }
+    hide()
+    new MutationObserver(hide).observe(document.body, {childList: true, subtree: true})
 }"""
 
 

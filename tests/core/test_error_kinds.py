@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast.core.error_kinds import LONGEST, kind_text, place_of, without_variables
+from holdfast.core.error_kinds import LONGEST, ErrorKind, kind_text, place_of, without_variables
 from holdfast.core.outcomes import Failure
 
 MESSAGES = {
@@ -100,6 +100,11 @@ def test_whatever_stands_in_the_variable_parts_the_kind_is_the_same() -> None:
         number = dice.randrange(4)
         one, other = (without_variables(message(number)).replace("…", "#") for _ in range(2))
         assert one == other
+
+
+@pytest.mark.parametrize(("course", "is_spread"), [((0, 9), False), ((1, 0, 2), True), ((), False)])
+def test_a_course_says_something_only_with_several_steps(course: tuple[int, ...], is_spread: bool) -> None:
+    assert ErrorKind("k", "mail", "E", "", "", 1, 0, 0, 1, 1, "t", course).is_spread is is_spread
 
 
 def test_no_message_takes_long_or_fails() -> None:

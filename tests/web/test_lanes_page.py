@@ -50,6 +50,7 @@ async def test_limits_are_set_shown_changed_and_removed(redis_settings: RedisSet
         assert await lane_of(here, "mail") == {"running": "", "per_key": "2", "rate": ""}
         (noted, *_) = await here.store.activity_before("", 10)
         assert (noted.who, noted.change, noted.subject) == ("token", "lanes/limit", "mail")
+        assert noted.outcome == "running tasks 20 → none, per key none → 2, rate 100/m burst 7 → none"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,9 @@ async def test_a_limit_that_is_not_one_gives_the_form_again_with_what_was_typed(
 async def test_the_rate_of_a_handler_is_set_and_shown(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         assert (await here.change("/handlers/limit", handler="billing", create="true", rate="5/s")).status_code == 303
-        assert "5/s" in await here.page("/lanes")
+        assert 'name="rate" value="5/s"' in await here.page("/lanes"), "it is changed in its row"
+        (noted,) = await here.store.activity_before("", 10)
+        assert noted.outcome == "rate none → 5/s"
         answer = await here.change("/handlers/limit", handler="billing", rate="soon")
         assert (answer.status_code, 'value="soon"' in answer.text) == (400, True)
         assert (await here.change("/handlers/limit", handler="", rate="5/s")).status_code == 400
@@ -123,7 +126,7 @@ async def test_a_lane_shows_how_many_tasks_have_waited_who_serves_it_and_its_tas
         found = re.search(r'"window": \[(\d+), (\d+)\]', shown)
         assert found, shown
         assert int(found[2]) - int(found[1]) == 3600, "the whole hour, also where nothing was noted"
-        assert '<a href="/workers#worker-5-on-far-(pid-4711)">worker 5 on far (pid 4711)</a>' in unquote(shown)
+        assert '<a href="/workers#worker-5-on-far-(pid-4711)">worker 5 on far</a>' in unquote(shown)
         assert 'id="worker-5-on-far-(pid-4711)"' in await here.page("/workers")
         assert 'href="/task?id=t2"' in shown
         assert 'href="/tasks?lane=mail"' in shown

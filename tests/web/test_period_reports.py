@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core.rollup import MINUTE
-from holdfast.core.statistics import in_all
+from holdfast.core.statistics import Statistic, in_all
 from holdfast.store.periods import last_periods
 from holdfast_config import RedisSettings, Settings
+from holdfastd.documents.period_report import Compared
 from holdfastd.web.queue import cached_reports
 from holdfastd.web.queue.cached_reports import MOST, PeriodReports
 from holdfastd.web.queue.queue_access import QueueAccess
@@ -29,6 +30,28 @@ async def test_a_report_counts_for_a_while_and_is_read_once(redis_settings: Redi
         assert await reports.of(HOUR) is first, "the next one is read beside the page"
         assert await reports.fresh(HOUR) is not first, "a program gets no old one"
         assert await reports.of(HOUR) is not first
+
+
+def statistic(runs: int, failures: int) -> Statistic:
+    return Statistic("mail", 60.0, runs, runs - failures, failures, 0, 0, None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "is_much"),
+    [
+        *(
+            ((100, 5), (100, 5), True),
+            ((100, 4), (100, 4), False),
+            ((100, 4), (100, 2), True),
+            ((100, 4), (9, 0), True),
+        ),
+        *(((1000, 9), (1000, 1), False), ((100, 4), None, False), ((0, 0), None, False), ((0, 1), None, True)),
+    ],
+)
+async def test_a_usual_share_of_failures_is_not_much(
+    now: tuple[int, int], before: tuple[int, int] | None, is_much: bool
+) -> None:
+    assert Compared(statistic(*now), statistic(*before) if before else None).fails_much is is_much
 
 
 async def test_of_one_handler_there_are_its_figures_alone(redis_settings: RedisSettings) -> None:

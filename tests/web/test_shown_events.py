@@ -6,13 +6,14 @@ import re
 
 import pytest
 
-from holdfast.core.activity import Activity
+from holdfast.core.activity import Activity, Happening
 from holdfast.core.trail import EVENTS
+from holdfast.core.worker_records import WorkerRecord
 from holdfast_config import RedisSettings
 from holdfastd.operations import act as acts
-from holdfastd.web.pages.event_pages import NOUNS, VERBS, change_words
+from holdfastd.web.pages.event_pages import NOUNS, VERBS, change_words, whole_changes
 from holdfastd.web.views import shown_events
-from holdfastd.web.views.shown_events import label, page_of, parts, sentence, tone
+from holdfastd.web.views.shown_events import brief_names, label, page_of, parts, rows, sentence, tone
 from tests.lua.operations import introduction
 from tests.web.site import site
 
@@ -24,10 +25,12 @@ CLAIM = f"1:{'ab' * 16}:232"
 @pytest.mark.parametrize(
     ("event", "detail", "said", "colour"),
     [
-        ("claimed", CLAIM, "by worker abababab, delivery 1", "runs"),
+        ("claimed", CLAIM, "by worker abababab", "runs"),
+        ("claimed", CLAIM.replace("1:", "2:", 1), "by worker abababab, delivery 2", "runs"),
+        ("settled", f"completed 1 {CLAIM} ", "", "good"),
         ("settled", f"completed 2 {CLAIM} ", "turn 2", "good"),
         ("settled", f"failed 1 {CLAIM} ValueError: no", "ValueError: no", "bad"),
-        ("settled", f"input-required 1 {CLAIM} ", "turn 1 asks for input", "warn"),
+        ("settled", f"input-required 1 {CLAIM} ", "asks for input", "warn"),
         ("retry", f"{CLAIM} ValueError: no", "failed, will be retried: ValueError: no", "bad"),
         ("step", "6 charge", "step 6 is recorded: charge", "rest"),
         ("accepted", "own", "submitted through Holdfast", "rest"),
@@ -50,11 +53,64 @@ def test_an_event_is_a_sentence_in_the_colour_of_its_meaning(event: str, detail:
 
 def test_the_badge_of_an_end_has_its_state_and_times_are_counted_from_the_event() -> None:
     assert (label("settled", f"failed 1 {CLAIM} "), label("claimed", CLAIM)) == ("failed", "claimed")
-    assert sentence("delayed", "1795820752000", 1795820751000).endswith("(1s)")
+    assert sentence("delayed", "1795820752000", 1795820751000) == "for 1s"
+    assert sentence("claimed", CLAIM, 0, {"ab" * 16: "worker 1 on web-2"}) == "by worker 1 on web-2"
+
+
+def test_the_names_of_workers_have_their_hosts_if_there_are_several() -> None:
+    first, other = (
+        WorkerRecord(each, "live", host, 7, slot, (), 0) for each, host, slot in (("a", "web-1", 0), ("b", "web-2", 3))
+    )
+    assert brief_names({"a": first, "gone": None}) == {"a": "worker 0"}
+    assert brief_names({"a": first, "b": other}) == {"a": "worker 0 on web-1", "b": "worker 3 on web-2"}
+
+
+def happening(at_ms: int, event: str, detail: str, subject: str = "t-1") -> Happening:
+    return Happening(f"{at_ms}-0", event, subject, detail)
+
+
+def test_the_events_of_one_run_are_one_row() -> None:
+    events = [
+        happening(1250, "settled", f"completed 1 {CLAIM} "),
+        happening(1240, "claimed", CLAIM, "t-2"),
+        happening(1100, "claimed", CLAIM),
+        happening(1097, "accepted", "own"),
+        happening(1000, "lane-paused", "", "mail"),
+    ]
+    folded = rows(events, is_folded=True)
+    assert [[each.event for each in row.events] for row in folded] == [
+        ["settled", "claimed", "accepted"],
+        ["claimed"],
+        ["lane-paused"],
+    ]
+    assert folded[0].words(str, {"ab" * 16: "worker 1 on web-2"}) == "in 150ms by worker 1 on web-2; waited 3ms"
+    assert [row.events for row in rows(events, is_folded=False)] == [[each] for each in events]
+
+
+def test_a_run_that_failed_is_one_row_with_the_time_until_the_next() -> None:
+    events = [
+        happening(2000, "delayed", "3000"),
+        happening(2000, "retry", f"{CLAIM} no"),
+        happening(1000, "claimed", CLAIM),
+    ]
+    (row,) = rows(events, is_folded=True)
+    assert (row.head.event, row.words(str, {})) == (
+        "retry",
+        "failed, will be retried: no; in 1s by worker abababab; again in 1s",
+    )
+
+
+def test_a_second_run_has_a_row_of_its_own() -> None:
+    events = [happening(3000, "settled", f"completed 1 {CLAIM} "), happening(2000, "retry", f"{CLAIM} no")]
+    assert len(rows(events, is_folded=True)) == 2
+    events[1:1] = [happening(2900, "claimed", CLAIM), happening(2500, "promoted", "")]
+    first, _ = rows(events, is_folded=True)
+    assert first.words(str, {}) == "in 100ms by worker abababab; waited 400ms"
 
 
 def test_a_sentence_leads_to_the_workers_and_tasks_that_it_names() -> None:
     assert parts("by worker abababab, delivery 1")[:2] == [("by ", ""), ("worker abababab", "/workers")]
+    assert parts("by worker 1 on web-2; waited")[1] == ("worker 1 on web-2", "/workers")
     assert parts("fired: task sweep@1Z, late")[1:] == [("task sweep@1Z", "/task?id=sweep%401Z"), (", late", "")]
     assert parts("the task has ended") == [("the task has ended", "")]
 
@@ -110,12 +166,22 @@ def test_each_act_has_words_for_activity() -> None:
         ("hosts/quiet", "", "stopped the claims of all hosts", ""),
         ("dead/retry-all", "", "retried many dead letters", ""),
         ("bulk/begin", "57", "began the change of many tasks", "/bulk"),
-        ("bulk/retry", "57", "retried many tasks, change", "/bulk"),
+        ("bulk/retry", "57", "retried many tasks:", "/bulk"),
         ("odd", "x", "odd", ""),
     ],
 )
 def test_a_change_is_a_sentence(change: str, subject: str, did: str, page: str) -> None:
     assert change_words(Activity("ada", "127.0.0.1", change, subject)) == (did, page)
+
+
+def test_a_change_of_many_tasks_is_one_entry_once_it_has_ended() -> None:
+    begun, end = (
+        Activity("ada", "", f"bulk/{each}", "57", said)
+        for each, said in (("begin", "begun: retry failed tasks"), ("retry", "done: 3 changed"))
+    )
+    (one,) = whole_changes([end, begun])
+    assert (one.change, one.outcome) == ("bulk/retry", "retry failed tasks: 3 changed")
+    assert whole_changes([begun]) == [begun]
 
 
 async def test_events_have_their_handler_and_those_of_removed_tasks_lead_nowhere(redis_settings: RedisSettings) -> None:

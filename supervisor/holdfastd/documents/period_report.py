@@ -12,6 +12,9 @@ from holdfastd.documents import printed_times
 from holdfastd.documents.printed_times import document_of
 
 STEPS = 60  # the most steps into which `course` divides the period
+MUCH = 0.05  # share of failed runs that is always much
+FEW = 0.01  # share that is never much
+GROWN = 2.0  # between them: the share in this period, divided by the share in the period before
 
 
 class PercentilesDocument(TypedDict):
@@ -73,6 +76,12 @@ class Compared:
     now: Statistic
     before: Statistic | None
 
+    @property
+    def fails_much(self) -> bool:
+        """True if 5 % of the runs failed, or more. From 1 %: also if the share is twice that of the period before."""
+        share, then = _failed(self.now), self.before
+        return share >= MUCH or (share >= FEW and then is not None and then.runs > 0 and share >= GROWN * _failed(then))
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -113,6 +122,10 @@ class Report:
             "lanes": [document(each) for each in self.lanes],
             "course": [{"at": printed_times.utc(at), "runs": runs} for at, runs in self.course.items()],
         }
+
+
+def _failed(statistic: Statistic) -> float:
+    return statistic.failures / statistic.runs if statistic.runs else float(statistic.failures)
 
 
 def document(compared: Compared) -> ComparedDocument:

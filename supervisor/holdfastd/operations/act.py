@@ -169,5 +169,11 @@ class Act(Generic[A, R]):
         return found if isinstance(found, str) else ""
 
     async def carry_out(self, doing: Doing, given: A) -> R:
-        """Call the function and return its answer."""
-        return await self.function(doing, given)
+        """Call the function and return its answer. Activity shows the reason that was given, and until when the change
+        lasts."""
+        answer = await self.function(doing, given)
+        reason, until = (str(getattr(given, field, "") or "") for field in ("reason", "until"))
+        doing.asked.outcome = doing.asked.outcome or ", ".join(
+            filter(None, (reason.strip(), until and f"until {until}"))
+        )
+        return answer

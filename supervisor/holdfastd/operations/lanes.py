@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal, TypedDict
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from holdfast.client.arguments import check_lane, check_name
-from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit
+from holdfast.core.lanes import NO_BOUND, LaneBound, LaneLimit, Lanes, LimitOrder
 from holdfast.store import Store
 from holdfast_config import Settings
 from holdfast_config.lanes import MOST
 from holdfast_config.lanes import rate as read_rate
+from holdfastd.documents.queue_documents import rate_words
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.error_statuses import NotFoundError
 from holdfastd.operations.known import Create, check_known, known_handlers, known_lanes, meant
@@ -187,8 +189,34 @@ async def _known_handler(doing: Doing, name: str, create: bool = False) -> str:
 
 
 async def _bound(doing: Doing, subject: str, rules: Sequence[LaneLimit]) -> ChangedSubject:
+    known = await doing.manager.lanes(*() if rules[0].bound is LaneBound.NAME else (subject,))
+    before = {rule.bound: _order(known, rule) for rule in rules}
     changed = await doing.call(doing.store.bound, rules)
+    told = ((each, before[each.bound], replace(before[each.bound], asked=each.value)) for each in rules)
+    doing.asked.outcome = ", ".join(
+        f"{_SHOWN[rule.bound]}{_words(then)} → {_words(now)}" for rule, then, now in told if then != now
+    )
     return {"subject": subject, "answer": "bounded" if changed else "had these bounds already"}
+
+
+_SHOWN = {
+    LaneBound.LIMIT: "running tasks ",
+    LaneBound.KEYS: "per key ",
+    LaneBound.RATE: "rate ",
+    LaneBound.NAME: "rate ",
+}
+
+
+def _order(known: Lanes, rule: LaneLimit) -> LimitOrder:
+    """The limit that a rule changes, as it was before."""
+    if rule.bound is LaneBound.NAME:
+        return known.handlers.get(rule.subject, LimitOrder())
+    (lane,) = (each for each in known.lanes if each.name == rule.subject)
+    return {LaneBound.LIMIT: lane.limit, LaneBound.KEYS: lane.keys}.get(rule.bound, lane.rate)
+
+
+def _words(order: LimitOrder) -> str:
+    return (rate_words(order) if "/" in order.value else order.value) or NO_BOUND
 
 
 def _count(value: int | UnsetType | None) -> str | None:

@@ -47,7 +47,10 @@ async def scale_workers(doing: Doing, given: ScaleWorkers) -> ScaledPool:
             f"run supervisor scale {given.workers} there"
         )
     doing.asked.subject = here
-    return {"target": await (await _supervisor(doing)).scale(given.workers)}
+    supervisor = await _supervisor(doing)
+    found, target = await supervisor.find(), await supervisor.scale(given.workers)
+    doing.asked.outcome = f"{found.status.target} → {target}" if found else f"to {target}"
+    return {"target": target}
 
 
 async def write_stacks(doing: Doing, given: WriteStacks) -> list[WorkerStacks]:

@@ -13,9 +13,10 @@ class Activity:
     example `tasks/cancel`.
 
     `subject`: the id of the task, lane or schedule that was changed. `related`: the id it came from, for example the
-    task that was edited. `outcome`: empty if the change was carried out, else the reason. For a change of many tasks,
-    `outcome` is first the filter of these tasks, and at the end the counts. `is_refused`: the change was not carried
-    out, or not for all tasks. `position`: the id of its entry in the stream; empty until the store has it.
+    task that was edited. `outcome`: why the change was refused; else its reason, or the values before and after
+    (`running tasks none → 4`), or empty. For a change of many tasks, `outcome` is first the filter of these tasks, and
+    at the end the counts. `is_refused`: the change was not carried out, or not for all tasks. `position`: the id of its
+    entry in the stream; empty until the store has it.
     """
 
     who: str

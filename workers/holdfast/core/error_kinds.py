@@ -76,6 +76,11 @@ class ErrorKind:
     latest: str
     course: tuple[int, ...] = ()
 
+    @property
+    def is_spread(self) -> bool:
+        """True if tasks failed in more than one step of the course."""
+        return sum(1 for each in self.course if each) > 1
+
 
 def kind_text(failure: Failure) -> str:
     """The text of the failure's kind: its type, its place and its message without variable parts, each on a line."""

@@ -152,8 +152,9 @@ class WorkerStage(StrEnum):
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
     """The store's record of an incarnation. `state`: a word of WorkerStage; empty for an unknown worker. `beat_ago_ms`:
-    milliseconds since its last heartbeat. `quiet`: it must claim nothing. The store keeps the record of a dead worker
-    for a day. It has the cause and the time of the death, and the first of the tasks that the worker held."""
+    milliseconds since its last heartbeat. `quiet`: it must claim nothing. `concurrency`: how many tasks it runs at
+    once; None: unknown. The store keeps the record of a dead worker for a day. It has the cause and the time of the
+    death, and the first of the tasks that the worker held."""
 
     incarnation: str
     state: str
@@ -167,6 +168,7 @@ class WorkerRecord:
     held: tuple[str, ...] = ()
     quiet: bool = False
     kind: str = WorkerKind.WORKER
+    concurrency: int | None = None
 
 
 class StrayCause(StrEnum):

@@ -104,7 +104,8 @@ class ActivityQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ActivityDocument(TypedDict):
-    """A change: who asked for it, from where, and its outcome; if `refused`, the outcome says why."""
+    """A change: who asked for it, and from where. `outcome`: its reason, or the values before and after; if `refused`,
+    why."""
 
     at: Moment | None
     position: str

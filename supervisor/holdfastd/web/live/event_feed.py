@@ -26,12 +26,13 @@ from starlette.exceptions import HTTPException
 from holdfast.client.queue_views import MissedEvents
 from holdfast.core.activity import Happening, Happenings
 from holdfast.core.trail import EVENTS
+from holdfast.core.worker_records import WorkerRecord
 from holdfast.errors import StoreError
 from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.views.shown_events import NOT_OF_TASKS, label, page_of, sentence, tone
+from holdfastd.web.views.shown_events import NOT_OF_TASKS, brief_names, label, page_of, sentence, tone, worker_of
 
 # The events that the query of a URL selects: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 
@@ -93,8 +94,9 @@ class EventSelection(NamedTuple):
 @dataclass(slots=True)
 class EventBatch:
     """The events of one read. `start`: the number of events that the feed published before. `places`: lane and handler
-    of known tasks. `shown`: removes secrets from the detail of an event. `notice`: a message before the events.
-    `unplaced`: the number of tasks whose lane and handler were not looked up, because there were too many."""
+    of known tasks. `workers`: names of known workers. `shown`: removes secrets from the detail of an event. `notice`: a
+    message before the events. `unplaced`: the number of tasks whose lane and handler were not looked up, because there
+    were too many."""
 
     start: int
     events: tuple[Happening, ...]
@@ -102,6 +104,7 @@ class EventBatch:
     shown: Callable[[str], str]
     notice: bytes = b""
     unplaced: int = 0
+    workers: Mapping[str, str] = field(default_factory=dict[str, str])
     _encoded: dict[EventSelection, bytes] = field(default_factory=dict[EventSelection, bytes], init=False)
     _texts: dict[Happening, bytes] = field(default_factory=dict[Happening, bytes], init=False)
 
@@ -145,11 +148,13 @@ class EventBatch:
             "event": event.event,
             "id": event.subject,
             "detail": detail,
-            "sentence": sentence(event.event, detail, event.at_ms),
+            "sentence": sentence(event.event, detail, event.at_ms, self.workers),
             "label": label(event.event, event.detail),
             "tone": tone(event.event, event.detail),
             "page": page_of(event.event, event.subject),
         }
+        if name := self.workers.get(event.subject):
+            document["worker"] = name
         if place := self.places.get(event.subject):
             document |= {"lane": place.lane, "handler": place.handler}
         return document
@@ -170,6 +175,7 @@ def store_notice(problem: str) -> bytes:
 # selection needs them. Those of the last tasks are kept.
 
 REMEMBERED = 10_000  # tasks
+REMEMBERED_WORKERS = 1000
 PLACES_AT_ONCE = 25  # tasks looked up for one batch of events
 
 
@@ -177,6 +183,8 @@ PLACES_AT_ONCE = 25  # tasks looked up for one batch of events
 class TaskPlaces:
     store: Store
     known: dict[str, TaskPlace] = field(default_factory=dict[str, TaskPlace])
+    workers: dict[str, str] = field(default_factory=dict[str, str])
+    _records: dict[str, WorkerRecord | None] = field(default_factory=dict[str, "WorkerRecord | None"])
 
     async def learn(self, events: Iterable[Happening], most: int = PLACES_AT_ONCE) -> int:
         """Look up at most `most` tasks of these events, the latest first. The answer is the number of other tasks."""
@@ -189,6 +197,18 @@ class TaskPlaces:
         while len(self.known) > REMEMBERED:
             del self.known[next(iter(self.known))]
         return max(0, len(wanted) - most)
+
+    async def learn_workers(self, events: Iterable[Happening], most: int = PLACES_AT_ONCE) -> None:
+        """Look up the names of at most `most` workers of these events. A worker that the store no longer has stays
+        without a name."""
+        named = dict.fromkeys(map(worker_of, events))
+        unknown = [each for each in named if each and each not in self._records][:most]
+        if unknown:
+            self._records |= dict.fromkeys(unknown) | await self.store.incarnations(unknown)
+            for oldest in list(self._records)[:-REMEMBERED_WORKERS]:
+                del self._records[oldest]
+            self.workers.clear()
+            self.workers.update(brief_names(self._records))
 
     async def _look_up(self, task_id: str) -> None:
         try:
@@ -322,7 +342,9 @@ class EventFeed:
         notice = left_out(MissedEvents(self.position, events[0].position)) if page.missed else b""
         is_full, self._per_entry = entries >= self._limit(), len(events) / entries
         self.position = events[-1].position
-        unplaced = await self.places.learn(event for event in events if self._is_wanted(event))
+        wanted = [event for event in events if self._is_wanted(event)]
+        unplaced = await self.places.learn(wanted)
+        await self.places.learn_workers(wanted)
         self._publish(events, notice, unplaced)
         if is_full:
             newest = (await self.access.store.events_before("", 1) or events[-1:])[0]
@@ -342,7 +364,9 @@ class EventFeed:
 
     def _publish(self, events: tuple[Happening, ...], notice: bytes, unplaced: int = 0) -> None:
         text = cache(self.access.redaction.text)  # many events have the same detail
-        self._batches.append(EventBatch(self._total, events, self.places.known, text, notice, unplaced))
+        self._batches.append(
+            EventBatch(self._total, events, self.places.known, text, notice, unplaced, self.places.workers)
+        )
         self._total += len(events)
         self._published += 1
         news, self._news = self._news, asyncio.Event()

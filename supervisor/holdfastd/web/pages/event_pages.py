@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -15,9 +16,10 @@ from holdfast.core.trail import EVENTS
 from holdfastd.web.live.event_feed import EventFeed, EventSelection
 from holdfastd.web.queue.queue_access import queue_of, stream_position
 from holdfastd.web.rendering import page
-from holdfastd.web.views.shown_events import label, page_of, parts, sentence, tone
+from holdfastd.web.views.shown_events import label, page_of, parts, rows, tone
 
 LAST = 100  # events of a page
+LAST_FOLDED = 250  # if the events of one run share a row
 LOOKS = 8  # reads of the stream for one page
 AT_ONCE = 250  # entries of one read; an entry may be an event of several tasks
 USUAL = {  # kinds of events by the title of their filter
@@ -43,9 +45,11 @@ class FoundEvents:
 async def events(request: Request) -> Response:
     selection = EventSelection.of(request.query_params)
     before = stream_position(request, "before")
-    found = await _found(request, selection, before)
+    is_folded = not (selection.kinds or selection.task)
+    found = await _found(request, selection, before, LAST_FOLDED if is_folded else LAST)
     places = request.app.state.feed.places
     await places.learn(found.events, LAST)
+    await places.learn_workers(found.events)
     return page(
         request,
         "events.html",
@@ -53,17 +57,20 @@ async def events(request: Request) -> Response:
         selection=selection,
         kinds=sorted(EVENTS),
         usual=USUAL,
+        rows=rows(found.events, is_folded=is_folded),
+        is_folded=is_folded,
+        hide=queue_of(request).redaction.text,
+        workers=places.workers,
         places=places.known,
         tone=tone,
         page_of=page_of,
-        sentence=sentence,
         label=label,
         parts=parts,
         is_live=not before,
     )
 
 
-async def _found(request: Request, selection: EventSelection, before: str) -> FoundEvents:
+async def _found(request: Request, selection: EventSelection, before: str, most: int) -> FoundEvents:
     store, feed = queue_of(request).store, request.app.state.feed
     assert isinstance(feed, EventFeed)
     size = AT_ONCE_PLACED if selection.needs_places else AT_ONCE
@@ -74,7 +81,7 @@ async def _found(request: Request, selection: EventSelection, before: str) -> Fo
         if selection.needs_places:
             await feed.places.learn((each for each in looked if selection.concerns(each)), len(looked))
         for each in looked:
-            if len(events) >= LAST and each.position != events[-1].position:
+            if len(events) >= most and each.position != events[-1].position:
                 return FoundEvents(events, newest, events[-1].position)
             if selection.matches(each, feed.places.known):
                 events.append(each)
@@ -165,12 +172,26 @@ def change_words(entry: Activity) -> ChangeWords:
     asked, made = VERBS.get(verb, (verb, verb))
     did = f"asked to {asked}" if entry.is_refused else made
     if kind == "bulk" and verb in set(BulkVerb):
-        return ChangeWords(f"{did} many tasks, change", place)
+        return ChangeWords(f"{did} many tasks:", place)
     is_one = bool(entry.subject) and entry.subject != "*"
     is_gone = verb.startswith("remove") or entry.change.startswith("unreadable/") or ", " in entry.subject
     noun = one if is_one and not verb.endswith("-all") else many
     page = "" if is_gone or not is_one else place.format(quote(entry.subject, safe=""))
     return ChangeWords(f"{did} {noun}", page)
+
+
+def whole_changes(entries: Sequence[Activity]) -> list[Activity]:
+    """The entries, newest first, with the two entries of a finished change of many tasks in one: its filter and its
+    counts."""
+    ends = {entry.subject: entry for entry in entries if entry.change.removeprefix("bulk/") in set(BulkVerb)}
+    begun = {entry.subject: entry for entry in entries if entry.change == "bulk/begin" and entry.subject in ends}
+    kept = (entry for entry in entries if begun.get(entry.subject) is not entry)
+    return [_with_filter(entry, begun.get(entry.subject)) for entry in kept]
+
+
+def _with_filter(end: Activity, begun: Activity | None) -> Activity:
+    filtered = begun.outcome.removeprefix("begun: ") if begun else ""
+    return replace(end, outcome=f"{filtered}: {end.outcome.removeprefix('done: ')}") if filtered else end
 
 
 async def activity(request: Request) -> Response:
@@ -186,8 +207,9 @@ async def activity(request: Request) -> Response:
         request,
         "activity.html",
         wanted=wanted,
-        kinds=NOUNS,
+        kinds={f"{kind}/": f"all of {many}" for kind, (_, many, _) in NOUNS.items()},
+        verbs={f"/{verb}": made for verb, (_, made) in sorted(VERBS.items(), key=lambda each: each[1][1])},
         words=change_words,
-        entries=shown,
+        entries=whole_changes(shown),
         earlier=last[-1].position if last and (len(read) == limit or len(found) > PAGE) else "",
     )

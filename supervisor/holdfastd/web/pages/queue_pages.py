@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.batches import TaskEnd
-from holdfast.core.lanes import LaneState
+from holdfast.core.lanes import LaneState, LimitOrder
 from holdfast.core.rollup import HOUR, MINUTE
 from holdfast.core.task_states import State
 from holdfast.core.tasks import Wanted
@@ -20,7 +20,7 @@ from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import queue_documents
-from holdfastd.documents.queue_documents import given_up_document, rate_words, webhook_document
+from holdfastd.documents.queue_documents import given_up_document, webhook_document
 from holdfastd.documents.task_list import chosen_columns, read_rows
 from holdfastd.operations.batches import known_batch
 from holdfastd.operations.error_statuses import NotFoundError, status_of
@@ -51,9 +51,8 @@ async def lanes(
         lanes=sorted(found.lanes, key=_harm),
         now_ms=found.now_ms,
         depths=_courses(await access.store.depths(found.now_ms - HOUR), found.now_ms),
-        handlers={
-            name: rate_words(order) or "none" for name, order in found.handlers.items() if order.asked or order.told
-        },
+        rates={name: (order, *_rate(order)) for name, order in found.handlers.items() if order.asked or order.told},
+        names=[each.name for each in await access.store.published_handlers() if each.name],
         typed=typed or {},
         problem=str(error or ""),
     )
@@ -107,15 +106,15 @@ def _harm(lane: LaneState) -> int:
 Notes = Sequence[tuple[int, Mapping[str, int]]]  # for each note: its time in ms, and the waiting tasks by lane
 
 
-def _courses(notes: Notes, now_ms: int) -> dict[str, str]:
+def _courses(notes: Notes, now_ms: int) -> dict[str, tuple[str, float]]:
     """For each lane that had waiting tasks: the small chart (sparkline) of their number in the last hour, as the points
-    of an SVG polyline. Empty with too few notes."""
+    of an SVG polyline, and the largest number. Empty with too few notes."""
     lanes = {lane for _, waiting in notes for lane in waiting} if len(notes) >= LEAST_POINTS else set[str]()
     courses = {lane: list[float | None]([None] * (HOUR // MINUTE + 1)) for lane in lanes}
     for ms, waiting in notes:
         for lane, course in courses.items():
             course[(ms - now_ms) // MINUTE - 1] = float(waiting.get(lane, 0))
-    return {lane: polyline(course) for lane, course in courses.items()}
+    return {lane: (polyline(course), max(each or 0.0 for each in course)) for lane, course in courses.items()}
 
 
 def _depth(notes: Notes, lane: str, now_ms: int) -> Chart | None:
@@ -132,11 +131,16 @@ def _depth(notes: Notes, lane: str, now_ms: int) -> Chart | None:
 
 def _limits(lane: LaneState) -> dict[str, str]:
     """The limits that an operator has set, as the fields of the form."""
-    asked, burst = lane.rate.asked, ""
-    if "/" in asked:
-        rate = queue_documents.read_rate(asked)
-        asked, burst = str(rate), str(rate.burst)
-    return {"running": lane.limit.asked, "per_key": lane.keys.asked, "rate": asked, "burst": burst}
+    rate, burst = _rate(lane.rate)
+    return {"running": lane.limit.asked, "per_key": lane.keys.asked, "rate": rate, "burst": burst}
+
+
+def _rate(order: LimitOrder) -> tuple[str, str]:
+    """The rate and the burst that an operator has set, as the fields of a form."""
+    if "/" not in order.asked:
+        return order.asked, ""
+    rate = queue_documents.read_rate(order.asked)
+    return str(rate), str(rate.burst)
 
 
 # The pages of batches: the list, the latest first, and one batch with its tasks.

@@ -309,7 +309,6 @@ async def handler(request: Request) -> Response:
         period=period,
         periods=PERIODS,
         report=report,
-        sparks=sparks(course),
         changes=changes(report.total) if report else {},
         charts=course_charts(course, f"/tasks?{urlencode({'name': name})}&") if report else (),
         errors=await recent_errors(request, period.length_ms, name),

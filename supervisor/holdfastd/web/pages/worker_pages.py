@@ -66,6 +66,12 @@ class ShownHost:
         return sum(len(worker.running) for worker in self.workers)
 
     @property
+    def slots(self) -> int:
+        """How many tasks its workers can run at once; 0 if a worker has not said it."""
+        each = [worker.concurrency or 0 for worker in self.workers]
+        return sum(each) if all(each) else 0
+
+    @property
     def deaths(self) -> list[DeathStatus]:
         """The last deaths of workers, newest first."""
         return self.status.deaths.recent[: -DEATHS - 1 : -1] if self.status else []

@@ -88,10 +88,10 @@
     return id.length > 20 ? `${id.slice(0, 11)}…${id.slice(-8)}` : id;
   }
 
-  function link(cell, page, name) {
+  function link(cell, page, name, shown) {
     const made = cell.appendChild(document.createElement(page ? "a" : "span"));
     if (page) made.href = page;
-    made.textContent = briefId(name);
+    made.textContent = shown || briefId(name);
     made.title = name;
     return made;
   }
@@ -104,11 +104,31 @@
     return made;
   }
 
+  // As the server says it: `250ms`, `1.3s`, `12s`, `4min`.
+  function span(ms) {
+    if (ms < 1000) return `${Math.max(ms, 0)}ms`;
+    return ms < 59500 ? `${Number((ms / 1000).toFixed(ms < 9950 ? 1 : 0))}s` : `${Math.round(ms / 60000)}min`;
+  }
+
+  // Events of one run of a task are one row. From the newer event to those that join its row if they come just before it.
+  const JOINS = { claimed: ["accepted", "promoted", "ready"], settled: ["claimed"], retry: ["claimed"], delayed: ["retry"] };
+
+  // The words of a row, with those of the row that this event takes the place of.
+  function joined(event, before) {
+    if (!before) return event.sentence;
+    const passed = span(event.at_ms - before.dataset.at);
+    const words = { claimed: [event.sentence, `waited ${passed}`], delayed: [before.dataset.words, `again in ${event.sentence.slice(4)}`] };
+    return (words[event.event] ?? [event.sentence, `in ${passed} ${before.dataset.words}`]).filter(Boolean).join("; ");
+  }
+
   function draw() {
     const rows = document.getElementById("events");
     const template = document.getElementById("event-row");
     for (const event of waiting) {
       const row = template.content.cloneNode(true);
+      const before = "folds" in rows.dataset && JOINS[event.event] ? [...rows.rows].find((each) => each.dataset.task === event.id && JOINS[event.event].includes(each.dataset.event)) : undefined;
+      const said = joined(event, before);
+      Object.assign(row.firstElementChild.dataset, { task: event.id, event: event.event, at: event.at_ms, words: said });
       const [when, what, whose, handler, words] = row.querySelectorAll("td");
       const time = when.querySelector("time");
       const moment = new Date(event.at_ms).toISOString();
@@ -118,10 +138,12 @@
       badge.textContent = event.label ?? event.event;
       badge.title = event.event;
       badge.className = `state tone-${event.tone}`;
-      link(whose, event.page, event.id).className = "id";
+      if (event.event === "delayed" && before) badge.replaceWith(before.querySelector(".state"));
+      before?.remove();
+      link(whose, event.page, event.id, event.worker).className = "id";
       if (event.handler) link(handler, `/handler?name=${encodeURIComponent(event.handler)}`, event.handler);
-      const sentence = event.sentence.length > 160 ? `${event.sentence.slice(0, 159)}…` : event.sentence;
-      for (const [place, part] of sentence.split(/(\bworker [0-9a-f]{8}\b|\btask [\w.-]*@[\w.-]+)/).entries()) words.firstElementChild.append(place % 2 ? named(part) : part);
+      const sentence = said.length > 160 ? `${said.slice(0, 159)}…` : said;
+      for (const [place, part] of sentence.split(/(\bworker (?:[0-9a-f]{8}|\d+(?: on [^ ,;]+)?)|\btask [\w.-]*@[\w.-]+)/).entries()) words.firstElementChild.append(place % 2 ? named(part) : part);
       rows.prepend(row);
     }
     waiting = [];

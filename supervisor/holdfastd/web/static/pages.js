@@ -147,9 +147,11 @@
     return [element.tagName, element.id, element.href, element.form?.action, element.textContent, ...fields.map((each) => `${each.name}=${each.value}`)].join("\n");
   }
 
+  let unfolded = [];
   let focused = "";
   function rememberFocus(event) {
     const active = document.activeElement;
+    unfolded = [...event.target.querySelectorAll("details[id][open]")].map((each) => each.id);
     focused = event.target.contains(active) && active !== event.target ? likeness(active) : "";
   }
 
@@ -180,6 +182,7 @@
     if (document.hidden || isWritten) event.preventDefault();
   });
   document.addEventListener("htmx:afterSwap", () => {
+    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
     enliven(document);
     giveFocusBack();
   });

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from urllib.parse import quote
 
+from holdfast.core.activity import Happening
 from holdfast.core.trail import LAYOUTS, Chronicle, read_step
 from holdfast.core.words import counted
+from holdfast.core.worker_records import WorkerKind, WorkerRecord
 from holdfast.why import history
-from holdfast.why.times import moment
+from holdfast.why.times import moment, span
 
-_INCARNATION = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24}\b")
-_NAMED = re.compile(r"(\bworker [0-9a-f]{8}\b|\btask [\w.-]*@[\w.-]+)", re.ASCII)
+_INCARNATION = re.compile(r"\bworker ([0-9a-f]{32})\b")
+_NAMED = re.compile(r"(\bworker (?:[0-9a-f]{8}|\d+(?: on [^ ,;]+)?)|\btask [\w.-]*@[\w.-]+)", re.ASCII)
 _KNOWN = history.TaskHistory()
 
 # Colours by meaning, as in docs/dashboard-design.md. Other events are grey.
@@ -78,16 +81,84 @@ def _page_named(text: str) -> str:
     return "/workers" if kind == "worker" else f"/task?id={quote(name, safe='')}"
 
 
-def sentence(event: str, detail: str, at_ms: int = 0) -> str:
+def sentence(event: str, detail: str, at_ms: int = 0, workers: Mapping[str, str] = {}) -> str:
     """An event as a sentence that stands beside its badge, in the words of `supervisor why`. A word that the badge has
-    already is left out. `detail`: without secrets. `at_ms`: the moment of the event."""
+    already is left out. `detail`: without secrets. `at_ms`: the moment of the event. `workers`: names of workers, by
+    incarnation."""
     if event in LAYOUTS:
-        found = _INCARNATION.sub(r"\1", history.words(read_step(f"{at_ms} {event} {detail}"), _KNOWN))
+        step = read_step(f"{at_ms} {event} {detail}")
+        if event == "delayed" and step.due_ms:
+            return f"for {span(step.due_ms - at_ms)}"
+        words = history.words(step, _KNOWN).removesuffix(", delivery 1").removeprefix("turn 1 ")
+        found = _INCARNATION.sub(lambda match: workers.get(match[1]) or f"worker {match[1][: history.SHOWN]}", words)
     else:
         found = _WORDS[event](detail) if event in _WORDS else detail
     badge = label(event, detail)
     verb = f"{badge} " if badge.endswith("ed") else ""  # not the noun of "step 6 is recorded"
-    return found.removeprefix(f"{badge}: ").removeprefix(verb).removesuffix(f" {badge}")
+    return "" if found == badge else found.removeprefix(f"{badge}: ").removeprefix(verb).removesuffix(f" {badge}")
+
+
+def brief_names(workers: Mapping[str, WorkerRecord | None]) -> dict[str, str]:
+    """Short names of workers, by incarnation: `worker 1`. With workers of several hosts: `worker 1 on web-2`. A worker
+    without a record has no name."""
+    known = {each: worker for each, worker in workers.items() if worker}
+    is_one_host = len({worker.host for worker in known.values()}) == 1
+    return {
+        each: f"{'quarantine ' if worker.kind == WorkerKind.QUARANTINE else ''}worker {worker.slot}"
+        f"{'' if is_one_host else f' on {worker.host}'}"
+        for each, worker in known.items()
+    }
+
+
+def worker_of(event: Happening) -> str:
+    """The incarnation of the worker that an event names; empty if it names none."""
+    if event.event.startswith("worker-"):
+        return event.subject
+    return read_step(f"0 claimed {event.detail}").incarnation if event.event == "claimed" else ""
+
+
+# Events of one run of a task are one row: from the newer event to those that join its row if they come just before it.
+BEGINS = ("accepted", "promoted", "ready")
+JOINS = {"claimed": BEGINS, "settled": ("claimed",), "retry": ("claimed",), "delayed": ("retry",)}
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """A row of the list of events. `events`: of one task, the newest first."""
+
+    events: list[Happening]
+
+    @property
+    def head(self) -> Happening:
+        """The event that the row shows: a retry rather than the delay that belongs to it."""
+        return next((each for each in self.events if each.event != "delayed"), self.events[0])
+
+    def words(self, hide: Callable[[str], str], workers: Mapping[str, str]) -> str:
+        """The sentence of the head, then how long the run took, on which worker, and what the task waited before."""
+        head, at = self.head, {each.event: each.at_ms for each in self.events}
+        said = [sentence(head.event, hide(head.detail), head.at_ms, workers)]
+        claim = next((each for each in self.events if each.event == "claimed" and each is not head), None)
+        if claim:
+            by = sentence("claimed", claim.detail, 0, workers)
+            said.append(f"in {span(head.at_ms - claim.at_ms)} {by}")
+        if len(at) > 1 and self.events[-1].event in BEGINS:
+            said.append(f"waited {span(at['claimed'] - self.events[-1].at_ms)}")
+        if head is not self.events[0]:
+            said.append(f"again in {sentence('delayed', self.events[0].detail, self.events[0].at_ms)[4:]}")
+        return "; ".join(each for each in said if each)
+
+
+def rows(events: Iterable[Happening], *, is_folded: bool) -> list[EventRow]:
+    """The rows of these events, which come newest first. `is_folded`: events of one run share a row."""
+    found, of_task = list[EventRow](), dict[str, EventRow]()
+    for each in events:
+        newer = of_task.get(each.subject) if is_folded else None
+        if newer and each.event in JOINS.get(newer.events[-1].event, ()):
+            newer.events.append(each)
+        else:
+            of_task[each.subject] = row = EventRow([each])
+            found.append(row)
+    return found
 
 
 def _fired(what: str) -> Callable[[str], str]:

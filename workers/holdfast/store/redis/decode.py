@@ -150,6 +150,7 @@ def worker_record(
         held=tuple(text("held").split()),
         quiet=text("quiet") == "1",
         kind=text("kind") or WorkerKind.WORKER,
+        concurrency=int(text("concurrency") or 0) or None,
     )
 
 
