@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from holdfast_config import addresses, values
+from holdfast_config.origin import shown
 from tests.config.conftest import Load, Problems
 
 DURATION = "must be seconds, or a duration such as 90s, 5m, 1h30m or 7d, from {} s to ten years"
@@ -192,3 +193,20 @@ def test_a_switch_takes_a_boolean_or_a_word(value: object, on: bool) -> None:
 def test_a_switch_takes_nothing_else(value: object) -> None:
     with pytest.raises(ValueError, match="must be true or false"):
         values.switch(value)
+
+
+SECRET = "https://hooks.example.org/T0/s3cret"
+
+
+@pytest.mark.parametrize("value", [SECRET, [SECRET], {"to": SECRET}, [{"to": [SECRET]}]])
+def test_a_wrong_value_shows_no_secret_at_any_depth(value: object) -> None:
+    text = shown("webhook_url", value)
+    assert "s3cret" not in text
+    assert "hooks.example.org" in text
+
+
+@pytest.mark.parametrize("value", ["redis://a:s3cret@h", ["redis://a:s3cret@h"], {"url": "redis://a:s3cret@h"}])
+def test_a_wrong_value_shows_no_password_at_any_depth(value: object) -> None:
+    text = shown("redis_url", value)
+    assert "s3cret" not in text
+    assert "@h" in text

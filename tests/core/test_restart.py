@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from holdfast.ipc.channel import Beat, Ready
+from holdfastd.core.parent_events import ChildStopped, Exited, MessageReceived
 from holdfastd.core.restart import WINDOW, delay, young_death
 from holdfastd.core.slots import Vacant
 from tests.core.histories import STEWARD, History, events_logged, forks, worker
@@ -30,6 +31,24 @@ def crash_young(history: History, jitter: float = 0.0) -> None:
 def test_a_worker_that_lived_is_replaced_in_the_same_turn() -> None:
     history = History(2).started()
     assert forks(history.die(W, -signal.SIGKILL)) == [W]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        ChildStopped(W, "life-102"),
+        MessageReceived(W, "life-102", Ready()),
+        MessageReceived(W, "life-102", Beat(["of-another"], 9)),
+        Exited(W, "life-102", 1, False, 0.0),
+    ],
+)
+def test_late_news_of_a_dead_child_does_nothing_to_its_successor(late: ChildStopped | MessageReceived | Exited) -> None:
+    history = History(2).started()
+    assert history.child(W).incarnation == late.incarnation
+    history.die(W, -signal.SIGKILL)
+    before = history.view
+    assert history.event(late) == []
+    assert history.view == before
 
 
 def test_a_worker_that_settled_something_is_replaced_at_once_however_young() -> None:

@@ -7,6 +7,10 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
 from holdfast_config.logging import (
     MOST,
     MOST_KINDS,
@@ -14,6 +18,8 @@ from holdfast_config.logging import (
     OTHERS,
     REPEATED,
     WINDOW,
+    JsonLines,
+    LimitRepeats,
     LineKind,
     RepeatLimit,
     most_of,
@@ -60,6 +66,23 @@ def test_what_is_beyond_the_bound_is_told_once_when_the_minute_is_over() -> None
     assert list(limit.ended(WINDOW)) == [(ONE, 41)]
     assert list(limit.ended(WINDOW)) == []
     assert limit.next_end is None
+
+
+def test_the_next_line_of_any_event_tells_what_was_left_out_until_its_moment() -> None:
+    now = [0.0]
+    processor = LimitRepeats(lambda: now[0])
+    logger = JsonLines("holdfast.worker")
+    with capture_logs() as told:
+        for _ in range(MOST):
+            assert processor(logger, "info", {"event": "one"})
+        with pytest.raises(structlog.DropEvent):
+            processor(logger, "info", {"event": "one"})
+        now[0] = WINDOW - 0.1
+        assert processor(logger, "info", {"event": "other"})
+        assert told == []
+        now[0] = WINDOW
+        assert processor(logger, "info", {"event": "other"})
+    assert told == [{"event": REPEATED, "of": "one", "count": 1, "log_level": "info"}]
 
 
 def test_a_new_minute_writes_again() -> None:
