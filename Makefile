@@ -1,14 +1,18 @@
 # One command each; every target sets up what it needs. PYTHON chooses the interpreter (3.11 to 3.13).
 PYTHON ?= python3
 BIN := .venv/bin
+unexport PYTHONDONTWRITEBYTECODE # tests and benchmarks start many interpreters: each would compile what it imports
 
-.PHONY: run test quick mutants test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-merged bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures top-pictures dashboard-pictures chaos clean
+.PHONY: run test test-all quick mutants test-browser test-bindu test-api test-a2a test-lowest coverage lint format docs diagrams man deb test-deb bench bench-peers bench-compare bench-smoke bench-merged bench-scale bench-recovery bench-soak bench-deaths bench-lost-host bench-million bench-dashboard bench-live bench-kills bench-hostile bench-scripts bench-telemetry bench-schedules bench-ledger bench-postgres picture pictures top-pictures dashboard-pictures chaos clean
 
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
 
-test: .venv/developing ## everything, side by side, the longest files first; TESTS=tests/core/test_lease.py chooses
+test: .venv/developing ## all tests of behaviour, side by side, the longest files first; TESTS=tests/core/test_lease.py chooses
 	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(TESTS)
+
+test-all: .venv/developing ## the same with the long plays, all seeds, all stores, and each script that is broken on purpose
+	@$(MAKE) --no-print-directory test TESTS='--all $(TESTS)'
 
 quick: .venv/developing ## under a minute: rules, settings, and scripts on a server; no plays at random, no broken scripts
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not memory" tests/core tests/config tests/lua

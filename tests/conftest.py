@@ -1,4 +1,4 @@
-"""Fixtures for every test: the event loop, a real server, a namespace of its own."""
+"""Fixtures for every test: the event loop, a real server, a namespace of its own. `--all` runs what takes long, too."""
 
 from __future__ import annotations
 
@@ -30,8 +30,23 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("busy")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="long plays, all seeds and all stores, too: make test-all")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`seeds(5, of=60)`: the test has an argument `seed`, which is below 5, and with `--all` below 60."""
+    if mark := metafunc.definition.get_closest_marker("seeds"):
+        [few], of = mark.args, mark.kwargs["of"]
+        seeds = range(of) if isinstance(of, int) else of
+        metafunc.parametrize("seed", seeds if metafunc.config.getoption("--all") else seeds[:few])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files with slow tests first, then the longest ones: the last process is not left alone with one of them."""
+    if not config.getoption("--all"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     note_flaky(items)
     lengths = Counter(item.path for item in items)
     slow = {item.path for item in items if item.get_closest_marker("slow")}

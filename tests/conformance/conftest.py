@@ -1,4 +1,4 @@
-"""A fresh store for each test, of each kind that can be had here."""
+"""A fresh store for each test, of two kinds; with `--all` of each kind that can be had here."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.conformance.stand import Stand
-from tests.conformance.stands import STANDS
+from tests.conformance.stands import STANDS, USUAL
 from tests.constellations import cluster
 from tests.servers import serve
 
 
-@pytest.fixture(params=STANDS)
+@pytest.fixture(params=[pytest.param(name, marks=() if name in USUAL else pytest.mark.long) for name in STANDS])
 async def stand(request: pytest.FixtureRequest, anyio_backend: object) -> AsyncIterator[Stand]:
     """The store of this kind, empty, with a clock that the test moves."""
     async with STANDS[request.param](request) as made:

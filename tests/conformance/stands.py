@@ -1,4 +1,7 @@
-"""The stores that every test of this folder is run against. A new one is one line in STANDS."""
+"""The stores that every test of this folder is run against. A new one is one line in STANDS.
+
+Each run has those of USUAL; with `--all`, a run has every one.
+"""
 
 from __future__ import annotations
 
@@ -56,3 +59,5 @@ STANDS: dict[str, Opening] = {
     "cluster": _cluster,
     "postgres": _postgres,
 }
+
+USUAL = {"memory", "cluster"}  # the scripts without a server, and on a server that checks their keys

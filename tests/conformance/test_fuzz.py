@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 STEPS = 400
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.seeds(1, of=(1, 2, 3))
 async def test_memory_answers_as_a_server_does(server_url: str, seed: int) -> None:
     async with namespace(MEMORY) as memory, namespace(server_url) as server:
         seen = await play({"memory": memory, "server": server}, seed, STEPS)

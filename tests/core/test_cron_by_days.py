@@ -99,7 +99,7 @@ def walked(text: str, start: datetime, end: datetime) -> Iterator[datetime]:
         yield datetime.fromtimestamp(now / 1000, UTC)
 
 
-@pytest.mark.parametrize("seed", range(250))
+@pytest.mark.seeds(50, of=250)
 def test_cron_fires_on_the_days_that_a_look_at_each_day_finds(seed: int) -> None:
     some = random.Random(seed)
     of_month, month, weekday = (a_field(some, name) for name in ("day", "month", "weekday"))
@@ -116,7 +116,7 @@ def test_cron_fires_on_the_days_that_a_look_at_each_day_finds(seed: int) -> None
     assert words(cron(text))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.seeds(30, of=150)
 def test_cron_fires_at_the_times_that_a_look_at_each_second_finds(seed: int) -> None:
     some = random.Random(seed)
     second, minute, hour = (a_field(some, name) for name in ("second", "minute", "hour"))

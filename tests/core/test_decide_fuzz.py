@@ -104,7 +104,7 @@ def obey(history: History) -> None:
             history.die(seat.slot, -signal.SIGKILL)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(6, of=60)
 def test_any_history_keeps_the_rules_and_any_stop_ends(seed: int) -> None:
     chance = random.Random(seed)
     history = History(chance.randrange(1, 6), SupervisionPolicy(drain_timeout=30.0, embedded=seed % 2 == 0)).started()

@@ -145,7 +145,7 @@ def moment(wall: datetime, zone: str) -> int:
     return round(wall.replace(tzinfo=ZoneInfo(zone)).timestamp()) * 1000
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.seeds(60, of=300)
 def test_a_rule_fires_on_the_days_that_a_look_at_each_day_finds(seed: int) -> None:
     some = random.Random(seed)
     text = a_rule(some)

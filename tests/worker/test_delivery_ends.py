@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from types import FrameType
 from typing import Any
 
@@ -144,10 +145,17 @@ async def play(handler: Callable[..., Any], raiser: Raiser) -> bool:
     return lives
 
 
+HANDLERS = (at_once, later, in_thread, failing)
+ERRORS = (silent, odd_group, asyncio.CancelledError, Ending, StopIteration)
+USUAL = {(at_once, silent), (later, asyncio.CancelledError), (in_thread, StopIteration), (failing, odd_group)}
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning")  # cut off
-@pytest.mark.parametrize("error", [silent, odd_group, asyncio.CancelledError, Ending, StopIteration])
-@pytest.mark.parametrize("handler", [at_once, later, in_thread, failing])
+@pytest.mark.parametrize(
+    ("handler", "error"),
+    [pair if pair in USUAL else pytest.param(*pair, marks=pytest.mark.long) for pair in product(HANDLERS, ERRORS)],
+)
 async def test_an_error_at_any_instruction_leaves_no_delivery_without_its_end(
     handler: Callable[..., Any], error: Callable[[], BaseException]
 ) -> None:
