@@ -251,7 +251,7 @@ async def test_a_picture_ends_with_its_task_and_has_a_row_for_each_task_that_it_
         assert drawn.tracks[0].task == "before"
         assert drawn.tracks[0].bars
         assert "Retries" not in {track.title for track in drawn.tracks}
-        assert (BarKind.STOPS, "waits for other tasks") in drawn.keys
+        assert (BarKind.LATER, "waits for other tasks") in drawn.keys
         shown = await here.page("/task?id=t")
         assert '<a class="button primary" href="/task?id=t.r1">See the retry</a>' in shown
         assert "incarnation" not in shown.partition("What happened")[2].partition("Messages")[0]

@@ -164,7 +164,7 @@ _TITLES = {
 }
 _STEP = re.compile(r"step (\d+) is ")
 UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")  # a line shows its first eight characters
-_IDS = re.compile(r" \(pid \d+, incarnation \w+\)|, delivery \d+$")
+_IDS = re.compile(r" \(pid \d+, incarnation [^)]*\)|, delivery \d+$")
 VALUE = 400  # bytes of a step's value that a page shows, unless the user asks for all
 GAP_MS = 1000  # between two lines; a longer time is shown
 SHORT_MS = 10  # a shorter wait for a worker is no chapter of its own
@@ -323,8 +323,8 @@ class BarKind(StrEnum):
 
     WAITS = "waits"  # in its lane, for a worker
     RUNS = "runs"
-    LATER = "later"  # waits for a time: delayed, asleep, before a retry
-    STOPS = "stops"  # waits for somebody: paused, asks for input, waits for parents
+    LATER = "later"  # waits for a time, or for other tasks
+    STOPS = "stops"  # waits for somebody: paused, or asks for something
     UNKNOWN = "unknown"  # the store no longer keeps this part of the history
 
 
@@ -383,7 +383,7 @@ class Picture:
 _KINDS = {
     State.SUBMITTED: BarKind.WAITS,
     State.DELAYED: BarKind.LATER,
-    State.WAITING: BarKind.STOPS,
+    State.WAITING: BarKind.LATER,
     State.WORKING: BarKind.RUNS,
     State.INPUT_REQUIRED: BarKind.STOPS,
     State.AUTH_REQUIRED: BarKind.STOPS,
