@@ -28,6 +28,10 @@ async def handle(messages: list[dict[str, Any]], task: Task) -> object:
             for word in rest.split():
                 await task.emit(f"{word} ")
             return None
+        case "tokens":
+            for word in rest.split():
+                await task.emit({"token": f"{word} ", "password": "hunter2"})
+            return None
         case "hold":  # until the file is there, with what was told before
             await task.emit("holding ")
             task.progress(1, 2)

@@ -37,6 +37,19 @@ def test_a_viewer_sees_no_secrets_and_who_may_send_gets_values_as_they_are(
     assert ("hunter2" in str(done["artifacts"]), "hunter2" in str(viewer.get(done["id"]))) == (True, False)
 
 
+def test_a_viewer_sees_the_tokens_of_a_stream_and_no_secrets(client: ThinClient, pool: ServedPool) -> None:
+    task, viewer = client.send("tokens otters hold"), pool.client(client.version, token=VIEWER)
+    seen = [
+        viewer.get(task["id"]),
+        *(viewer.call("ListTasks", {"includeArtifacts": True})["tasks"] if client.version == "1.0" else ()),
+    ]
+    for each in seen:
+        if each["id"] == task["id"]:
+            assert ("otters" in str(each["artifacts"]), "hunter2" in str(each)) == (True, False)
+    hidden = client.send('value {"token": "hunter2"}')
+    assert "hunter2" not in str(viewer.get(hidden["id"])["artifacts"]), "a result is no part of a stream"
+
+
 def test_a_viewer_sees_no_secrets_in_the_ids_that_clients_choose(client: ThinClient, pool: ServedPool) -> None:
     named = f"customer {client.version} api_key=hunter2"
     task = client.send("ask day?", message_id=f"{named} 1", contextId=named)

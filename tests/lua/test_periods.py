@@ -21,7 +21,7 @@ from holdfast.core.rollup import (
     Series,
     field_of,
 )
-from holdfast.store.periods import last_periods, stretches
+from holdfast.store.periods import last_bounds, read_period, stretches
 from holdfastd.steward.duties.upkeep import ROLLUP_EVERY, Rollups
 from tests.lua.namespace import Namespace
 
@@ -53,7 +53,9 @@ async def expire_minutes(space: Namespace) -> None:
 
 async def shown_as_happened(space: Namespace, moments: Sequence[int]) -> None:
     for length in LENGTHS:
-        for period in await last_periods(space.store, await space.store.clock_ms(), length):
+        now = await space.store.clock_ms()
+        for bounds in last_bounds(now, length):
+            period = await read_period(space.store, now, bounds)
             inside = sum(period.start_ms <= at < period.end_ms for at in moments)
             assert counted(period.total) == inside, length
             assert sum(step.figures.sizes["result"] for step in period.course(60)) == inside
@@ -134,7 +136,7 @@ async def test_of_one_handler_or_lane_there_are_its_figures_alone(space: Namespa
         await happens(space, number + 1, f"handler-{number % 3}")
     now = await space.store.clock_ms()
     for wanted, count in (({"handler": "handler-1"}, 3), ({"lane": "lane"}, 9), ({"lane": "other"}, 0)):
-        latest, before = await last_periods(space.store, now, HOUR, **wanted)
+        latest, before = [await read_period(space.store, now, bounds, **wanted) for bounds in last_bounds(now, HOUR)]
         assert (counted(latest.total), counted(before.total)) == (count, 0), wanted
 
 
@@ -147,8 +149,8 @@ async def test_of_a_quiet_queue_no_minutes_are_read_that_are_not_kept_any_more(s
             return space.store.rollups(length, since, until)
 
     now = await space.store.clock_ms()
-    latest, _ = await last_periods(cast("Store", Counting()), now, 15 * DAY)
-    assert not latest.total
+    for bounds in last_bounds(now, 15 * DAY):
+        assert not (await read_period(cast("Store", Counting()), now, bounds)).total
     assert sum(until - since for since, until in read) <= MINUTES_KEPT_MS + 2 * MINUTE
 
 

@@ -171,13 +171,13 @@ A2A = (
     ),
     Rule(
         "viewers of the agent see no secrets",
-        "as_it_is if visitor.may_change else queue_of(request).redaction.value",
-        "as_it_is",
+        "None if visitor.may_change else queue_of(request).redaction",
+        "None",
         f"{_TASKS}::{_VIEWER}",
     ),
     Rule(
         "viewers of the agent see no secrets in streams",
-        "lambda each: asking.hide(asking.write(each))",
+        "lambda each: asking.seen(each, asking.write(each))",
         "asking.write",
         f"{_TASKS}::{_VIEWER}",
     ),

@@ -59,6 +59,15 @@ async def writes(task: Task) -> None:
         await task.emit(part)
 
 
+@handlers.register("speaks")
+async def speaks(task: Task) -> dict[str, str]:
+    for word in ("Otters", " hold"):
+        await task.emit({"choices": [{"delta": {"token": word}}], "access_token": "hunter2", "max_tokens": 512})
+    await task.emit({"token": {"text": " hands", "id": 4711}, "tokens_used": 3})
+    await task.emit({"token": "4f7a1bc09de2a6b8"})
+    return {"token": "hunter2"}
+
+
 @handlers.register("asks")
 async def asks(task: Task) -> str:
     await task.emit({"part": 1})

@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Statistic, in_all
-from holdfast.store.periods import last_periods
+from holdfast.store.periods import last_bounds, read_period
 from holdfast_config import RedisSettings, Settings
 from holdfastd.documents.period_report import Compared
 from holdfastd.web.queue import cached_reports
@@ -60,7 +60,7 @@ async def test_of_one_handler_there_are_its_figures_alone(redis_settings: RedisS
             task_id = await here.manager.run_task(name=name)
             await here.manager.cancel_task(task_id)
         now = await here.store.clock_ms()
-        latest, _ = await last_periods(here.store, now, HOUR, "one")
+        latest = await read_period(here.store, now, last_bounds(now, HOUR)[0], "one")
         assert in_all(latest.total).outcomes["canceled"] == 2
         assert {series.handler for series in latest.total} == {"one"}
         settings = Settings(redis_url=redis_settings.url, queue_name=redis_settings.queue)

@@ -256,6 +256,27 @@ def test_a_document_hides_fields_by_name_and_keeps_the_rest() -> None:
     assert Redaction.of(("pin",)).text("pin: 1234, password: x") == "pin: ***, password: x"
 
 
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        ({"token": " the"}, {"token": " the"}),
+        ({"token": 262}, {"token": 262}),
+        ({"Token": ["ot", "ters"]}, {"Token": ["ot", "ters"]}),
+        ({"name": "token", "data": " the"}, {"name": "token", "data": " the"}),
+        ('{"token": " the"}', '{"token": " the"}'),
+        ({"token": {"text": "x", "pin_secret": "x"}}, {"token": {"text": "x", "pin_secret": "***"}}),
+        ({"token": "internationalization's"}, {"token": "internationalization's"}),
+        ({"token": "4f7a1bc09de2a6b8"}, {"token": "***"}),
+        ({"token": f"ghp_{'x1' * 18}"}, {"token": "***"}),
+        ({"access_token": "x", "next_token": "x"}, {"access_token": "***", "next_token": "***"}),
+        ({"name": "password", "value": "x"}, {"name": "password", "value": "***"}),
+    ],
+)
+def test_a_part_shows_the_tokens_of_a_language(part: object, shown: object) -> None:
+    assert Redaction.of(REDACTED).of_parts.value(part) == shown
+    assert Redaction.of(("token",)).of_parts.value({"token": " the"}) == {"token": "***"}, "a pattern asks for it"
+
+
 def test_a_schema_hides_the_defaults_of_fields_by_name() -> None:
     nested = {"type": "object", "properties": {"token": {"const": PLANTED}, "size": {"default": 3}}}
     schema = {

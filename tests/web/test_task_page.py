@@ -92,6 +92,16 @@ async def test_a_message_continues_a_task_and_the_same_form_twice_is_one(redis_s
         assert '<span class="brief">sell the otters</span>' in shown, "the title is what the task was submitted with"
 
 
+async def test_the_tokens_of_a_stream_are_shown_and_its_secrets_are_not(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        await here.manager.run_task(name="speaks", task_id="t")
+        assert (await here.manager.wait("t", 60)).state is State.COMPLETED
+        streamed = await here.program.get("/api/v1/tasks/t/events")
+        for shown in (streamed.text, await here.page("/task?id=t")):
+            assert all(word in shown for word in ("Otters", " hold", " hands", "4711", "512", "tokens_used"))
+            assert not any(secret in shown for secret in ("hunter2", "4f7a1bc09de2a6b8"))
+
+
 async def test_a_message_has_the_id_of_its_form(redis_settings: RedisSettings) -> None:
     """So the form sent twice is one message, and the same words again are another."""
     async with site(redis_settings) as here:

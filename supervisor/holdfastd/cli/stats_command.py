@@ -11,12 +11,11 @@ import click
 from holdfast.core.rollup import MINUTE, PACKED_KEPT_MS
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.words import duration, fine_duration
-from holdfast.store.periods import Period, last_periods
 from holdfastd.cli.common import Session, options, output, parameters, tables
 from holdfastd.cli.common.store_session import Store, ask
 from holdfastd.cli.shown_values import sparkline
 from holdfastd.documents import printed_times
-from holdfastd.documents.period_report import Compared, Report
+from holdfastd.documents.period_report import Compared, Report, read_report
 
 # Prints a report: as text with tables and a row of bars, or as CSV.
 
@@ -31,13 +30,13 @@ CSV_COLUMNS = (
 
 
 def print_text(report: Report, *, wide: bool) -> None:
-    length = duration(report.period.seconds)
+    length = duration(report.seconds)
     output.text(
-        f"{printed_times.utc(report.period.start_ms)} to {printed_times.utc(report.period.end_ms)}: the last {length}, "
+        f"{printed_times.utc(report.start_ms)} to {printed_times.utc(report.end_ms)}: the last {length}, "
         f"in brackets the {length} before"
     )
     tables.plain([(name, value(report.total)) for name, value in _LINES])
-    runs = list(report.course.values())
+    runs = [step.runs for step in report.course.values()]
     output.text(f"runs {_each(report.step_ms)}: |{sparkline(runs)}| at most {max(runs):,}")
     _print_table("handler", "busiest handlers", report.handlers, wide=wide)
     _print_table("handler", "slowest handlers", _slowest(report.handlers), wide=wide)
@@ -159,10 +158,10 @@ def stats(session: Session, /, handler: str | None, lane: str | None, since: flo
     if not MINUTE <= length_ms <= PACKED_KEPT_MS // 2:
         raise click.BadParameter(f"{since:g} s is not allowed: give a duration from 1m to 15d", param_hint="--since")
 
-    async def read(store: Store) -> tuple[Period, Period]:
-        return await last_periods(store, await store.clock_ms(), length_ms, handler, lane)
+    async def read(store: Store) -> Report:
+        return await read_report(store, length_ms, handler, lane)
 
-    report = Report.of(*ask(session, read))
+    report = ask(session, read)
     if session.json:
         output.document(report.document())
     elif is_csv:

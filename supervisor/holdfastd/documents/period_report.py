@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TypedDict
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
-from holdfast.core.rollup import Sum
-from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, runs_of, statistics
-from holdfast.store.periods import Period
+from holdfast.core.statistics import Percentiles, Statistic, by_handler, by_lane, in_all, statistics
+from holdfast.store.periods import Period, PeriodBounds, last_bounds, read_period
 from holdfastd.documents import printed_times
 from holdfastd.documents.printed_times import document_of
+
+if TYPE_CHECKING:
+    from holdfast.store import Store
 
 STEPS = 60  # the most steps into which `course` divides the period
 MUCH = 0.05  # share of failed runs that is always much
@@ -84,43 +87,81 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """A period compared with the period before it. `period`: its figures by step, without the total. `course`: the
-    number of runs in a step of `step_ms`, by the start of the step, in order. Handlers and lanes with the most runs
-    come first."""
+class Summary:
+    """The statistics of a period: overall, by handler, by lane, and of at most STEPS steps, by the start of the step.
+    Handlers and lanes with the most runs come first."""
 
-    period: Period
+    start_ms: int
+    end_ms: int
+    total: Statistic
+    handlers: list[Statistic]
+    lanes: list[Statistic]
+    steps: dict[int, Statistic]
+
+    @classmethod
+    def of(cls, period: Period) -> Summary:
+        total, seconds = period.total, period.seconds
+        return cls(
+            period.start_ms,
+            period.end_ms,
+            Statistic.of("", seconds, in_all(total)),
+            statistics(by_handler(total), seconds),
+            statistics(by_lane(total), seconds),
+            {step.start_ms: Statistic.of("", step.seconds, step.figures) for step in period.course(STEPS)},
+        )
+
+
+async def read_report(store: Store, length_ms: int, handler: str | None = None, lane: str | None = None) -> Report:
+    """The report of the period of this length until now. With `handler` or `lane`, only the figures of this handler or
+    lane are counted. The figures of one period need megabytes, so only one period is in memory at a time."""
+    now_ms = await store.clock_ms()
+
+    async def summary(bounds: PeriodBounds) -> Summary:
+        period = await read_period(store, now_ms, bounds, handler, lane)
+        return await asyncio.to_thread(Summary.of, period)  # takes 10 ms for a hundred handlers
+
+    latest, before = last_bounds(now_ms, length_ms)
+    return Report.of(await summary(latest), await summary(before))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A period compared with the period before it. `course`: the statistics of each step of `step_ms`, by the start of
+    the step, in order. Handlers and lanes with the most runs come first."""
+
+    start_ms: int
+    end_ms: int
     total: Compared
     handlers: list[Compared]
     lanes: list[Compared]
-    course: dict[int, int]
+    course: dict[int, Statistic]
     step_ms: int
 
     @classmethod
-    def of(cls, latest: Period, before: Period) -> Report:
-        now, then = latest.total, before.total
-        course = {step.start_ms: runs_of(step.figures) for step in latest.course(STEPS)}
-        first, second, *_ = [*course, latest.end_ms]
-        total = Statistic.of("", latest.seconds, in_all(now)), Statistic.of("", before.seconds, in_all(then))
+    def of(cls, now: Summary, then: Summary) -> Report:
+        first, second, *_ = [*now.steps, now.end_ms]
         return cls(
-            period=replace(latest, total=Sum()),  # the total would need a megabyte with a hundred handlers
-            total=Compared(*total),
-            handlers=_compared(
-                statistics(by_handler(now), latest.seconds), statistics(by_handler(then), before.seconds)
-            ),
-            lanes=_compared(statistics(by_lane(now), latest.seconds), statistics(by_lane(then), before.seconds)),
-            course=course,
+            now.start_ms,
+            now.end_ms,
+            total=Compared(now.total, then.total),
+            handlers=_compared(now.handlers, then.handlers),
+            lanes=_compared(now.lanes, then.lanes),
+            course=now.steps,
             step_ms=second - first,
         )
 
+    @property
+    def seconds(self) -> float:
+        return (self.end_ms - self.start_ms) / 1000
+
     def document(self) -> ReportDocument:
         return {
-            "since": printed_times.utc(self.period.start_ms),
-            "until": printed_times.utc(self.period.end_ms),
+            "since": printed_times.utc(self.start_ms),
+            "until": printed_times.utc(self.end_ms),
             "all": document(self.total),
             "handlers": [document(each) for each in self.handlers],
             "lanes": [document(each) for each in self.lanes],
-            "course": [{"at": printed_times.utc(at), "runs": runs} for at, runs in self.course.items()],
+            "course": [{"at": printed_times.utc(at), "runs": step.runs} for at, step in self.course.items()],
         }
 
 

@@ -134,6 +134,7 @@ def environment(redaction: Redaction) -> Environment:
         "in_brief": partial(arguments_in_brief, hide=redaction.value),
         "compact": lambda value: json.dumps(redaction.value(value), ensure_ascii=False),
         "pretty": lambda value: pretty(redaction.value(_plain(value))),
+        "pretty_part": lambda value: pretty(redaction.of_parts.value(_plain(value))),
         "redacted": redaction.text,
         "redacted_query": redaction.query,
         "bytes": bytes_,

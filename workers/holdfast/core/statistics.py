@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from holdfast.core.rollup import Figures, Histogram, Rollup, Series, quantile
@@ -128,7 +128,14 @@ def runs_over_time(rollups: Mapping[int, Rollup], start_ms: int, step_ms: int, s
 
 
 def _grouped(rollup: Rollup, name_of: Callable[[Series], str]) -> dict[str, Figures]:
-    groups = defaultdict[str, Figures](Figures)
+    groups = defaultdict[str, list[Figures]](list)
     for series, figures in rollup.items():
-        groups[name_of(series)].add(figures)
-    return groups
+        groups[name_of(series)].append(figures)
+    return {name: each[0] if len(each) == 1 else _added(each) for name, each in groups.items()}
+
+
+def _added(parts: Iterable[Figures]) -> Figures:
+    total = Figures()
+    for each in parts:
+        total.add(each)
+    return total

@@ -72,29 +72,39 @@ class Period:
         return Step(start_ms, inside / 1000, Figures())
 
 
-async def last_periods(
-    store: Store, now_ms: int, length_ms: int, handler: str | None = None, lane: str | None = None
-) -> tuple[Period, Period]:
-    """Two periods of this length: the one that ends with this minute, and the one before it. The second has only its
-    total. With `handler` or `lane`, only the figures of this handler or lane are counted. Long periods begin at a
-    multiple of ten minutes."""
+class PeriodBounds(NamedTuple):
+    """The time of a period. See Period."""
+
+    start_ms: int
+    end_ms: int
+    part_ms: int
+
+
+def last_bounds(now_ms: int, length_ms: int) -> tuple[PeriodBounds, PeriodBounds]:
+    """The times of two periods of this length: the one that ends with this minute, and the one before it, of which only
+    the total counts. Long periods begin at a multiple of ten minutes."""
     whole = MINUTE if 2 * length_ms < MINUTES_KEPT_MS else TEN_MINUTES
     end = -(-now_ms // MINUTE) * MINUTE
     start = (end - length_ms) // whole * whole
     before = (start - length_ms) // whole * whole
-    latest, earlier = Period(start, end, _part(end - start)), Period(before, start, DAY)
-    for period in (latest, earlier):
-        await _Sum(store, now_ms, period, handler, lane).read()
-    return latest, earlier
+    return PeriodBounds(start, end, _part(end - start)), PeriodBounds(before, start, DAY)
+
+
+async def read_period(
+    store: Store, now_ms: int, bounds: PeriodBounds, handler: str | None = None, lane: str | None = None
+) -> Period:
+    """Add up a period. With `handler` or `lane`, only the figures of this handler or lane are counted."""
+    period = Period(*bounds)
+    await _Sum(store, now_ms, period, handler, lane).read()
+    return period
 
 
 async def made_of_shorter(store: Store, now_ms: int, length_ms: int, start_ms: int) -> Rollup:
     """The rollup of ten minutes, an hour or a day, made from shorter rollups. An hour is made from its minutes while
     the store keeps these minutes: a rollup of ten minutes has room for fewer names."""
     of_minutes = length_ms == HOUR and start_ms >= now_ms - MINUTES_KEPT_MS
-    period = Period(start_ms, start_ms + length_ms, MINUTE if of_minutes else PACKED[length_ms])
-    await _Sum(store, now_ms, period).read()
-    return period.total
+    bounds = PeriodBounds(start_ms, start_ms + length_ms, MINUTE if of_minutes else PACKED[length_ms])
+    return (await read_period(store, now_ms, bounds)).total
 
 
 def _part(length_ms: int) -> int:

@@ -16,7 +16,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from holdfast.client.submission import trace_of_header
-from holdfast.core.tasks import as_it_is
 from holdfast.errors import HoldfastError
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.act import Face
@@ -202,7 +201,7 @@ async def _asking(request: Request, call: RpcCall, method: Method) -> AsyncGener
             lambda: held(request),
             doing(queue_of(request), asked, Face.AGENT),
             visitor.may_change,
-            as_it_is if visitor.may_change else queue_of(request).redaction.value,
+            None if visitor.may_change else queue_of(request).redaction,
             method.write,
         )
 

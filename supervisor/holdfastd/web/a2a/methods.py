@@ -14,7 +14,7 @@ from holdfast.core.task_states import TERMINAL
 from holdfast.errors import TaskEndedError
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.a2a import wire_0_3, wire_1_0
-from holdfastd.a2a.agent_task import AgentTask, PushTarget, Sending, Told, read_targets
+from holdfastd.a2a.agent_task import AgentTask, ArtifactChange, PushTarget, Sending, Told, read_targets
 from holdfastd.a2a.agent_task_view import task_view
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.act import Act, Doing
@@ -33,6 +33,7 @@ from holdfastd.web.a2a.agent_card import extended_card
 from holdfastd.web.a2a.task_list import listed
 from holdfastd.web.a2a.task_stream import changes, with_emitted
 from holdfastd.web.queue.queue_access import QueueAccess
+from holdfastd.web.queue.redaction import Redaction
 
 LONGEST_WAIT = 300.0  # seconds; a client that wants to wait longer subscribes, or asks again
 
@@ -93,8 +94,8 @@ Stream = AsyncGenerator[dict[str, Any]]
 class Asking:
     """A call of a method. `trace`: the span in which the client calls. `base_url`: the URL of this server for the
     client. `patiently`: waits for work, at most as long as the client waits for its answer. `doing`: the surroundings
-    of the method's act. `may_change`: false for a viewer. `hide`: removes secrets from a value if the client is a
-    viewer. `write`: makes the answer in the form of the method's A2A version."""
+    of the method's act. `may_change`: false for a viewer. `redaction`: hides secrets from a viewer; None for others.
+    `write`: makes the answer in the form of the method's A2A version."""
 
     agent: Agent
     trace: ProducerTrace
@@ -103,8 +104,24 @@ class Asking:
     patiently: Callable[[], AbstractAsyncContextManager[Callable[[Awaitable[object]], Awaitable[None]]]]
     doing: Doing
     may_change: bool
-    hide: Callable[[Any], Any]
+    redaction: Redaction | None
     write: Callable[..., Any]
+
+    def hide(self, value: Any) -> Any:
+        return self.redaction.value(value) if self.redaction else value
+
+    def seen(self, told: Told, written: dict[str, Any]) -> Any:
+        """What is told, as written, without the secrets that the client may not see. In emitted parts, fewer names hide
+        a value (PartRedaction)."""
+        if self.redaction is None:
+            return written
+        of_parts = self.redaction.of_parts.value
+        if isinstance(told, ArtifactChange) and not told.is_whole:
+            return of_parts(written)
+        shown = self.hide(written)
+        if isinstance(told, AgentTask) and told.run and "artifacts" in (task := written.get("task", written)):
+            shown.get("task", shown)["artifacts"][-1] = of_parts(task["artifacts"][-1])  # this artifact was emitted
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +157,12 @@ async def _stream(asking: Asking) -> Stream:
 
 async def _subscribe(asking: Asking) -> Stream:
     told = await asking.agent.subscribe(asking.params.id)
-    return _written(told, lambda each: asking.hide(asking.write(each)), None)
+    return _written(told, lambda each: asking.seen(each, asking.write(each)), None)
 
 
 async def _get(asking: Asking) -> Any:
     task = await asking.agent.view(asking.params.id)
-    return asking.hide(asking.write(task.shortened(asking.params.history_length)))
+    return asking.seen(task, asking.write(task.shortened(asking.params.history_length)))
 
 
 async def _cancel(asking: Asking) -> Any:
@@ -156,7 +173,7 @@ async def _list(asking: Asking) -> Any:
     wanted = asking.params.listing
     tasks, token, total = await listed(asking.agent.access, wanted, asking.agent.view)
     page = asking.write(tasks, token, wanted.size, total, with_artifacts=wanted.with_artifacts)
-    return {**page, "tasks": asking.hide(page["tasks"])}
+    return {**page, "tasks": [asking.seen(*each) for each in zip(tasks, page["tasks"], strict=True)]}
 
 
 async def _set_push(asking: Asking) -> Any:

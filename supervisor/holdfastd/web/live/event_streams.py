@@ -343,7 +343,7 @@ def _part(access: QueueAccess, update: PartEmitted) -> dict[str, object]:
         "position": part.position,
         "run": part.run,
         "at": moment(part.at_ms),
-        "value": access.redaction.value(part.value),
+        "value": access.redaction.of_parts.value(part.value),
     }
 
 

@@ -17,7 +17,6 @@ from holdfast.core.rollup import MINUTE
 from holdfast.core.statistics import Percentiles, Statistic
 from holdfast.core.task_states import State
 from holdfast.errors import InvalidTaskError
-from holdfast.store.periods import Period, Step
 from holdfastd.doctor.finding import Level
 from holdfastd.documents.period_report import Compared, Report
 from holdfastd.documents.task_list import chosen_columns, read_rows
@@ -31,7 +30,6 @@ from holdfastd.web.views.menu_and_strip import Wrong, anchor_of
 
 # Charts of the figures of a period.
 
-STEPS = 60  # maximum number of steps of a chart
 LEAST_POINTS = 3  # fewer points make no chart
 WIDTH, HEIGHT = 600, 80  # size of the picture
 
@@ -79,11 +77,13 @@ class Chart:
 Course = Sequence[tuple[int, Statistic]]  # for each step: when it begins in Unix seconds, and its figures
 
 
-def course_of(period: Period) -> Course:
-    return [
-        (step.start_ms // 1000, Statistic.of("", step.seconds, step.figures))
-        for step in _whole_steps(period.course(STEPS))
-    ]
+def course_of(report: Report) -> Course:
+    """The steps without the present minute, whose rates would be too low. If nothing ran before the present minute, all
+    steps."""
+    course = [(start_ms // 1000, step) for start_ms, step in report.course.items()]
+    *earlier, (_, last) = course
+    is_running = last.seconds * 1000 <= MINUTE
+    return earlier if is_running and any(step.runs or step.failures for _, step in earlier) else course
 
 
 def course_charts(course: Course, tasks: str = "/tasks?") -> list[Chart]:
@@ -109,14 +109,6 @@ def course_charts(course: Course, tasks: str = "/tasks?") -> list[Chart]:
 def failed_share(step: Statistic) -> float | None:
     """The failures in per cent of the runs; None without runs."""
     return min(100.0, 100 * step.failures / step.runs) if step.runs else None
-
-
-def _whole_steps(course: Sequence[Step]) -> Sequence[Step]:
-    """The steps without the present minute, whose rates would be too low. If nothing ran before the present minute, all
-    steps."""
-    *earlier, last = course
-    is_running = last.seconds * 1000 <= MINUTE
-    return earlier if is_running and any(step.figures.outcomes for step in earlier) else course
 
 
 def at_once(times: Percentiles | None, seconds: float) -> float:
@@ -229,7 +221,7 @@ async def overview(request: Request) -> Response:
     period, report = await _chosen(request)
     counts = await request.app.state.counts.read()
     is_poll = request.headers.get("hx-target") == "live"  # updates numbers only: charts are drawn once a minute
-    course = course_of(report.period) if report else ()
+    course = course_of(report) if report else ()
     return page(
         request,
         "overview.html",
@@ -297,7 +289,7 @@ async def handler(request: Request) -> Response:
     except InvalidTaskError as error:
         return problem_page(request, status_of(error), "No such handler", str(error))
     period, report = await _chosen(request, name)
-    course = course_of(report.period) if report else ()
+    course = course_of(report) if report else ()
     latest = TaskFilter(state=[*State], name=name)
     tasks = (await found_tasks(access, latest, LATEST, "")).tasks if name else ()
     if name and not tasks and not (report and report.handlers):

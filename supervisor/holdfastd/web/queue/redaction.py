@@ -94,6 +94,8 @@ _NAMED_SCHEMAS = frozenset({"properties", "$defs"})
 _EXAMPLES = frozenset({"default", "examples", "const"})
 _ENCODED_PERCENT = re.compile(r"%(?:25)++(?=[0-9a-fA-F]{2})")  # however often
 _SIMPLE_NAME = re.compile(r"[\w.-]{0,24}", re.ASCII)
+_SPOKEN = "token"
+_LIKE_A_KEY = re.compile(r"(?=\S*[A-Za-z])(?=\S*\d)\S{16,}")
 _PART_BORDER = re.compile(r"[.:/\[\]]")
 _WORD_BORDER = re.compile(r"[-_\s.:/\[\]]++|(?<=[a-z0-9])(?=[A-Z])")
 
@@ -152,6 +154,11 @@ class Redaction:
     def of(cls, patterns: tuple[str, ...]) -> Redaction:
         return cls(patterns)
 
+    @property
+    def of_parts(self) -> Redaction:
+        """What hides the secrets of emitted parts."""
+        return PartRedaction.of(self.patterns)
+
     def hides(self, name: object) -> bool:
         """True if the value of a field with this name is hidden."""
         if not isinstance(name, str):
@@ -189,10 +196,12 @@ class Redaction:
     def _object(self, value: Mapping[str, Any], deeper: int, encodings: int) -> dict[str, Any]:
         """An object without secrets. `{"name": "Cookie", "value": "…"}` counts as a field `Cookie`, because some tools
         write the headers of a request in this form."""
-        is_pair = any(self.hides(each) for name, each in value.items() if str(name).lower() in NAMES)
+        hiding = [each for name, each in value.items() if str(name).lower() in NAMES and self.hides(each)]
         shown: dict[str, Any] = {}
         for number, (name, each) in enumerate(value.items(), 1):
-            is_hidden = self._hides_value(name, each) or (is_pair and str(name).lower() in VALUES and each is not None)
+            is_hidden = self._hides_value(name, each) or (
+                str(name).lower() in VALUES and any(self._hides_of_pair(of, each) for of in hiding)
+            )
             key = self._key(name)
             key = (
                 key if key == name or key not in shown else f"{key} ({number})"
@@ -204,6 +213,9 @@ class Redaction:
         if value is None or not self.hides(name):
             return False
         return not (isinstance(value, str | int | float) and is_ordinary(str(name), str(value)))
+
+    def _hides_of_pair(self, name: object, value: Any) -> bool:
+        return value is not None
 
     def _key(self, name: Any) -> Any:
         return self.text(name) if isinstance(name, str) and not _SIMPLE_NAME.fullmatch(name) else name
@@ -302,6 +314,26 @@ class Redaction:
             same = pairs if len(pairs) == len(edited) else [(None, None)] * len(edited)
             return [self._restored(each, *pair, deeper - 1) for each, pair in zip(edited, same, strict=True)]
         return edited
+
+
+@dataclass(frozen=True, slots=True)
+class PartRedaction(Redaction):
+    """Hides the secrets of an emitted part. A model's stream is made of tokens: so in a part a field named `token` does
+    not hide its value by its name. A text without spaces that has 16 or more characters, letters and digits among them,
+    is hidden there all the same, because no token of a language looks like this. If the patterns have the whole name
+    `token`, each such field is hidden."""
+
+    def _hides_value(self, name: object, value: Any) -> bool:
+        return Redaction._hides_value(self, name, value) and not self._is_spoken(name, value)
+
+    def _hides_of_pair(self, name: object, value: Any) -> bool:
+        return Redaction._hides_of_pair(self, name, value) and not self._is_spoken(name, value)
+
+    def _is_spoken(self, name: object, value: Any) -> bool:
+        """True for a token of a language: a piece of text, its number, or an object that describes it."""
+        if str(name).lower() != _SPOKEN or _SPOKEN in self._globs.names:
+            return False
+        return not (isinstance(value, str) and _LIKE_A_KEY.fullmatch(value))
 
 
 def _without_hidden(edited: str, original: Any) -> str:
