@@ -178,6 +178,28 @@ async def test_a_schedule_is_checked_as_its_tasks_would_be(
                 await here.manager.schedules.remove(made)
 
 
+async def test_a_schedule_without_a_lane_gets_that_of_its_handler_on_each_face(
+    redis_settings: RedisSettings, cli: Cli, tmp_path: Path
+) -> None:
+    file, run = tmp_path / "shop.toml", partial(anyio.to_thread.run_sync, cli)
+    file.write_text("[schedules.file]\nevery = '5m'\nname = 'billing'\nkwargs.region = 'eu'\n")
+    rule: dict[str, object] = {"every": "5m", "name": "billing", "kwargs": FITS}
+    form = {"way": "every", "rule": "5m", "name": "billing", "arg.region": "eu", "arg.count": "3"}
+    async with site(redis_settings) as here:
+        await here.store.publish_handlers([BILLING])
+        assert (await here.program.put("/api/v1/schedules/api", json=rule)).is_success
+        assert (await here.program.put("/api/v1/schedules/own", json={**rule, "lane": "fast"})).is_success
+        given = ("--every", "5m", "--name", "billing", "--data", json.dumps(FITS))
+        assert (await run("schedules", "set", "command", *given)).status == 0
+        assert (await run("schedules", "apply", str(file))).status == 0
+        assert (await run("schedules", "diff", str(file))).status == 0
+        assert (await here.change("/schedules/set", schedule_id="form", **form)).status_code == 303
+        found = [await here.manager.schedules.get(name) for name in ("api", "own", "command", "file", "form")]
+        specs = [json.loads(each.definition.spec) for each in found]
+        assert [each["lane"] for each in specs] == ["money", "fast", "money", "money", "money"]
+        assert specs[-1]["kwargs"] == FITS
+
+
 async def test_a_schedule_of_a_handler_without_a_live_worker_is_set_with_a_warning(
     redis_settings: RedisSettings, cli: Cli
 ) -> None:

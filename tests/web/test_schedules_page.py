@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
 from html.parser import HTMLParser
@@ -12,6 +13,8 @@ import msgspec
 import pytest
 
 from holdfast.core.delivery import Settle, Settlement
+from holdfast.core.published_handlers import PublishedHandler
+from holdfast.core.schedule_records import fire_id, is_out_of_turn
 from holdfast.core.worker_records import Introduction
 from holdfast_config import RedisSettings
 from holdfast_config.web_users import Role
@@ -114,7 +117,7 @@ async def test_a_fire_is_one_row_with_its_result_and_the_list_has_the_last_one(r
         await here.manager.schedules.upsert("j", rrule=rule, name="close", timezone="Europe/Berlin")
         listed = await here.page("/schedules")
         assert "On the last day of every month at 06:00, Europe/Berlin" in listed
-        assert "<small>close</small>" in listed
+        assert '<small><a href="/handler?name=close">close</a></small>' in listed
         fired = await here.manager.schedules.run("j")
         assert f'<a class="state" href="/task?id={quote(fired)}" title="{fired}">open</a>' in await here.page(
             "/schedules"
@@ -126,7 +129,57 @@ async def test_a_fire_is_one_row_with_its_result_and_the_list_has_the_last_one(r
         shown = await here.page("/schedule?id=j")
         assert shown.count('<span class="state rejected">rejected</span>') == 1
         assert "open</span>" not in shown
-        assert f'<a class="state rejected" href="/task?id={quote(fired)}"' in await here.page("/schedules")
+        listed = await here.page("/schedules")
+        assert f'<a class="state rejected" href="/task?id={quote(fired)}"' in listed
+        assert (">by hand</td>" in shown, ">by hand</small>" in listed) == (True, True)
+
+
+async def test_a_run_at_a_moment_of_the_rule_is_not_by_hand(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.manager.schedules.upsert("j", every="1s", name="close")
+        record = await here.manager.schedules.get("j")
+        assert record.expected
+        planned = fire_id("j", record.expected)
+        assert not is_out_of_turn(record, planned)
+        assert is_out_of_turn(record, fire_id("j", record.expected + 1))
+        assert not is_out_of_turn(replace(record, updated=record.expected + 2), fire_id("j", record.expected + 1))
+        assert not is_out_of_turn(record, "report-7")
+
+
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"region": {"type": "string", "enum": ["eu", "asia"]}, "copies": {"type": "integer"}},
+    "required": ["region"],
+    "additionalProperties": False,
+}
+
+
+async def test_the_form_has_a_field_for_each_argument_of_the_handler(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.store.publish_handlers([PublishedHandler("bill", SCHEMA)])
+        empty = await here.page("/schedules/new?name=bill")
+        assert '<select name="arg.region"' in empty
+        assert 'name="arguments"' not in empty
+        form = {"schedule_id": "j", "way": "every", "rule": "5m", "name": "bill"}
+        for typed, why in (({"arg.region": ""}, "region: is missing"), ({"arg.copies": "many"}, "region: is missing")):
+            answer = await here.change("/schedules/set", **form, **typed)
+            assert (answer.status_code, why in answer.text) == (400, True), answer.text
+        answer = await here.change("/schedules/set", **form, **{"arg.region": "eu", "arg.copies": "many"})
+        assert (answer.status_code, 'value="many"' in answer.text) == (400, True)
+        answer = await here.change("/schedules/set", **form, **{"arg.region": "eu", "arg.copies": "3"})
+        assert answer.status_code == 303, answer.text
+        assert (await spec_of(here, "j"))["kwargs"] == {"region": "eu", "copies": 3}
+        edited = await here.page("/schedules/edit?id=j")
+        assert ("<option selected>eu</option>" in edited, 'name="arg.copies" value="3"' in edited) == (True, True)
+
+
+async def test_a_usual_rule_replaces_the_typed_one(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        typed = {"way": "every", "rule": "7m", "preset": "Weekdays at 09:00", "name": "bill"}
+        shown = (await here.change("/schedules/fires", **typed)).text
+        fields = Form(shown).fields
+        assert (fields["way"], fields["rule"], fields["name"]) == ("cron", "0 9 * * 1-5", "bill")
+        assert shown.count(' aria-pressed="true"') == 1
 
 
 async def spec_of(here: Site, schedule_id: str) -> Any:
@@ -260,7 +313,10 @@ async def test_the_form_tells_the_next_fires_of_what_is_typed_and_writes_nothing
         assert 'value="a.b"' in shown, "the form keeps what was typed"
         wrong = await here.change("/schedules/fires", way="cron", rule="61 2 * * *")
         assert (wrong.status_code, "61" in wrong.text.split('id="fires"', 1)[1]) == (200, True)
-        assert "while you type a rule" in (await here.change("/schedules/fires", way="cron", rule="")).text
+        assert (
+            "or type one: its next fires stand here"
+            in (await here.change("/schedules/fires", way="cron", rule="")).text
+        )
         assert SCRIPT not in (await here.change("/schedules/fires", way="cron", rule=SCRIPT)).text
         assert not (await here.manager.schedules.list(10)).schedules
         assert await here.store.activity_before("", 10) == ()

@@ -39,7 +39,7 @@ async def test_a_batch_shows_its_tasks_and_is_canceled(redis_settings: RedisSett
         (noted, *_) = await here.store.activity_before("", 10)
         assert (noted.change, noted.subject) == ("batches/cancel", "import-7")
         ended = await here.page("/batch?id=import-7&end=canceled")
-        assert "<b>120</b> of 120 tasks have ended" in ended
+        assert '<span class="label">Canceled</span><b>120</b>' in ended
         assert 'title="wrong file (its batch' in ended, "the reason of each"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, TypedDict
@@ -85,14 +84,17 @@ class ScheduleDifference(TypedDict):
 async def set_schedule(doing: Doing, given: SetSchedule) -> PutSchedule:
     """Create or change a schedule. An equal definition changes nothing, but restarts a schedule that has ended.
 
-    The handler and its arguments must fit what live workers have published.
+    The handler and its arguments must fit what live workers have published. Without a lane, the tasks get the lane of
+    their handler.
     """
     name = check_schedule_id(given.schedule_id)
     if given.is_new and await doing.call(doing.store.schedule, name) is not None:
         raise InvalidScheduleError(f"schedule {name} exists already: edit it, or choose another id")
     after = None if given.after is None else read_moment(given.after, given.spec.timezone)
-    await _check_calls(doing, {name: given.spec}, given.unchecked)
-    put = await doing.manager.schedules.put(name, given.spec, again=True, after=after)
+    calls = _calls(doing, given.unchecked)
+    spec = await _fitted(calls, name, given.spec)
+    doing.asked.hint = await _hint(doing, calls)
+    put = await doing.manager.schedules.put(name, spec, again=True, after=after)
     return {"schedule": name, "word": put.word, "next": printed_times.utc(put.expected)}
 
 
@@ -124,13 +126,15 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
     """Create, change and delete schedules so that the owner has exactly those of a file.
 
     All are checked before the first is written. Their handlers and arguments must fit what live workers have published.
+    Tasks without a lane get the lane of their handler.
     """
-    schedules = doing.manager.schedules
-    changes = await difference(schedules, given)
-    await _check_calls(doing, given.schedules, given.unchecked)
+    schedules, calls = doing.manager.schedules, _calls(doing, given.unchecked)
+    declared = await checked(schedules, calls, given)
+    doing.asked.hint = await _hint(doing, calls)
+    changes = await difference(schedules, declared)
     orders = [
         *(
-            partial(schedules.put_all, {name: given.schedules[name]})
+            partial(schedules.put_all, {name: declared.schedules[name]})
             for name in (*changes["create"], *changes["change"])
         ),
         *(partial(schedules.remove, name) for name in changes["prune"]),
@@ -141,24 +145,37 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
     return changes
 
 
-async def _check_calls(doing: Doing, specs: Mapping[str, ScheduleSpec], unchecked: bool) -> None:
-    """Check the tasks of schedules as a submission is checked. The answer gets a hint about an unknown handler."""
-    calls = HandlerCalls(doing.store, doing.settings.queue_name, doing.retries, unchecked)
-    for schedule_id, spec in specs.items():
-        if (spec.schedule or "").strip().upper() == "STOP":
-            continue  # a STOP makes no tasks
-        try:
-            await calls.fitted(TaskSpec(name=spec.name, kwargs=spec.kwargs, lane=spec.lane))
-        except InvalidTaskError as error:
-            raise InvalidScheduleError(f"schedules.{schedule_id}: {error}") from None
-    if not all(calls.found.values()):
-        doing.asked.hint = await doing.call(unpublished, doing.store, calls)
+def _calls(doing: Doing, unchecked: bool) -> HandlerCalls:
+    return HandlerCalls(doing.store, doing.settings.queue_name, doing.retries, unchecked)
+
+
+async def checked(schedules: Schedules, calls: HandlerCalls, given: OwnedSchedules) -> OwnedSchedules:
+    """The schedules, with the lanes of their handlers. Raises InvalidScheduleError for an invalid schedule, and for a
+    task that a submission would refuse."""
+    await schedules.check_all(given.schedules)
+    specs = {name: await _fitted(calls, name, spec) for name, spec in given.schedules.items()}
+    return msgspec.structs.replace(given, schedules=specs)
+
+
+async def _fitted(calls: HandlerCalls, schedule_id: str, spec: ScheduleSpec) -> ScheduleSpec:
+    """The spec as a submission of its task would have it: checked, and with the lane of the handler."""
+    if (spec.schedule or "").strip().upper() == "STOP":
+        return spec  # a STOP makes no tasks
+    try:
+        task = await calls.fitted(TaskSpec(name=spec.name, kwargs=spec.kwargs, lane=spec.lane))
+    except InvalidTaskError as error:
+        raise InvalidScheduleError(f"schedules.{schedule_id}: {error}") from None
+    return msgspec.structs.replace(spec, lane=task.lane)
+
+
+async def _hint(doing: Doing, calls: HandlerCalls) -> str:
+    """The line about a handler that no live worker has published."""
+    return "" if all(calls.found.values()) else await doing.call(unpublished, doing.store, calls)
 
 
 async def difference(schedules: Schedules, declared: OwnedSchedules) -> ScheduleDifference:
-    """The changes that give the owner exactly these schedules. Raises InvalidScheduleError for an invalid schedule."""
+    """The changes that give the owner exactly these schedules, which `checked` has made."""
     specs = declared.schedules
-    await schedules.check_all(specs)
     names = {*specs, *await schedules.owned(declared.owner)}
     records = {each.definition.schedule_id: each.definition for each in await schedules.known(names)}
     same = [name for name in specs if name in records and _spelled(specs[name]) == records[name].spec]

@@ -10,11 +10,22 @@ from enum import StrEnum
 
 from holdfast.core.acceptance import Submission
 from holdfast.core.cadence import restored
-from holdfast.core.cadence.moments import local
+from holdfast.core.cadence.moments import Continue, Stop, local, read_moment
 from holdfast.core.identity import sha1_hex
-from holdfast.core.schedules import ON_TIME, Bounds, Misfire, Overlap, Schedule, SchedulePolicy, due, plan
+from holdfast.core.schedules import (
+    ON_TIME,
+    Bounds,
+    Misfire,
+    Overlap,
+    Schedule,
+    SchedulePolicy,
+    due,
+    expected_after,
+    plan,
+)
 from holdfast.core.task_states import State
 from holdfast.core.trail import Chronicle
+from holdfast.errors import InvalidScheduleError
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +253,7 @@ def read_policy(overlap: str, misfire: str, deadline: int | None, jitter: int) -
 # Decides the order for a schedule as it was found; the store carries the order out or refuses it.
 
 _PLAIN = re.compile(r"[A-Za-z0-9._-]{1,90}")  # leaves room for a moment, and for the numbers of retries
+_MOMENT = re.compile(r"@(\d{8}T\d{6}(?:\.\d{3})?Z)")
 
 MakeTask = Callable[[ScheduleRecord, str], Submission]
 
@@ -282,6 +294,24 @@ def order_fire(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder | 
         missed=decided.missed,
         why=decided.why,
     )
+
+
+def planned_moment(task_id: str) -> int | None:
+    """The planned moment in the id of a schedule's task, in Unix milliseconds; None if the id has none."""
+    found = _MOMENT.search(task_id)
+    try:
+        return read_moment(found[1], "UTC") if found else None
+    except InvalidScheduleError:
+        return None
+
+
+def is_out_of_turn(record: ScheduleRecord, task_id: str) -> bool:
+    """True if an operator asked for the run with this task: the rule has no such moment. A task from the time before
+    the last change of the schedule may belong to another rule, so the answer is False then."""
+    moment, schedule = planned_moment(task_id), record.definition.schedule(record.expected)
+    if moment is None or moment < record.updated or isinstance(schedule.cadence, Continue | Stop):
+        return False
+    return expected_after(schedule, moment - 1) != moment
 
 
 def out_of_turn(record: ScheduleRecord, now: int, make: MakeTask) -> FireOrder:

@@ -23,14 +23,24 @@ from holdfast.core.schedule_records import Occurrence, ScheduleRecord
 from holdfast.core.schedules import series
 from holdfast.errors import InvalidScheduleError
 from holdfast.exits import Exit
+from holdfast_config import Settings
 from holdfastd.cli.common import Session, options, output, parameters, tables
-from holdfastd.cli.common.store_session import command_of, given_of, manage, operate
+from holdfastd.cli.common.store_session import (
+    Store,
+    command_of,
+    converse,
+    given_of,
+    manage,
+    manager_of,
+    operate,
+    retries_of,
+)
 from holdfastd.documents import printed_times
 from holdfastd.documents.printed_times import utc
 from holdfastd.documents.queue_documents import occurrence_document, schedule_document
 from holdfastd.operations import schedules as acts
 from holdfastd.operations.reading import description_of
-from holdfastd.operations.submit_tasks import Unchecked
+from holdfastd.operations.submit_tasks import HandlerCalls, Unchecked
 
 # The options for the times and the task of a schedule, as one ScheduleSpec.
 
@@ -294,9 +304,16 @@ def diff(session: Session, /, file: Path) -> int:
     """Show the changes that `apply` would make. Exit status 1 if there are any, 2 if the file is invalid."""
     declared = read_file(file)
     with _named(file):
-        changes = manage(session, lambda manager: acts.difference(manager.schedules, declared))
+        changes = converse(session, lambda store: _difference(store, session.settings, declared))
     session.answer(changes, *_lines(changes))
     return Exit.FAILED if _changed(changes) else Exit.OK
+
+
+async def _difference(store: Store, settings: Settings, declared: acts.OwnedSchedules) -> acts.ScheduleDifference:
+    retries = retries_of(settings)
+    schedules = manager_of(store, settings, retries).schedules
+    calls = HandlerCalls(store, settings.queue_name, retries, unchecked=True)
+    return await acts.difference(schedules, await acts.checked(schedules, calls, declared))
 
 
 @options.command(help=acts.APPLY_SCHEDULES.help, epilog="Example: supervisor schedules apply schedules.toml")

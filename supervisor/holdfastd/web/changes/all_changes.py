@@ -38,7 +38,7 @@ from holdfastd.web.pages import queue_pages, schedule_pages, task_pages
 from holdfastd.web.queue.found_tasks import bulk_work_of, filter_texts
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
-from holdfastd.web.views.schedule_form import spec_of
+from holdfastd.web.views.schedule_form import spec_of, with_arguments
 from holdfastd.web.views.submission_form import HANDLER, ORIGINAL, SubmissionForm, is_unchecked, read_json, typed_spec
 
 Fields = Mapping[str, str]
@@ -145,7 +145,8 @@ async def _read_schedule(access: QueueAccess, fields: Fields) -> schedules.SetSc
     if not is_new:
         with suppress(UnknownScheduleError):
             stored = schedule_pages.stored_spec(await access.manager.schedules.get(name))
-    spec = spec_of(fields, stored, access.redaction)
+    handler = await task_pages.handler_of(access, fields.get("name", "").strip())
+    spec = spec_of(with_arguments(handler, fields), stored, access.redaction)
     return schedules.SetSchedule(name, spec, is_new=is_new, unchecked=is_unchecked(fields))
 
 

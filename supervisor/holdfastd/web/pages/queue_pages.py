@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.client.manager import TaskManager
 from holdfast.client.task_filter import TaskFilter
-from holdfast.core.batches import TaskEnd
+from holdfast.core.batches import BatchPage, BatchRecord, TaskEnd
 from holdfast.core.lanes import LaneState, LimitOrder
 from holdfast.core.rollup import HOUR, MINUTE
 from holdfast.core.task_states import State
-from holdfast.core.tasks import Wanted
+from holdfast.core.tasks import TaskRecord, Wanted
+from holdfast.core.webhook_notice import WaitingNotice
 from holdfast.errors import HoldfastError
 from holdfast_config.lanes import list_name
 from holdfast_config.redis_urls import mask_webhook
 from holdfastd.documents import queue_documents
-from holdfastd.documents.queue_documents import given_up_document, webhook_document
+from holdfastd.documents.queue_documents import WebhookDocument, given_up_document, webhook_document
 from holdfastd.documents.task_list import chosen_columns, read_rows
 from holdfastd.operations.batches import known_batch
 from holdfastd.operations.error_statuses import NotFoundError, status_of
@@ -151,9 +157,42 @@ ALL = "all"  # without it, the page of a batch with failures shows what has fail
 ENDS = tuple(str(end) for end in TaskEnd if end is not TaskEnd.RETRIED)
 
 
+BATCHES: dict[str, Callable[[BatchRecord], object]] = {  # usual filters of the list
+    "failed": lambda each: each.counts.failed + each.counts.rejected,
+    "open": lambda each: each.counts.open,
+    "ended": lambda each: not each.counts.open,
+}
+LONGEST = 0.025  # seconds after which the search for batches reads no further page
+
+
+class WantedBatches(NamedTuple):
+    """A filter of batches. `state`: one of BATCHES, empty for all. `text`: a part of the id."""
+
+    state: str
+    text: str
+
+    def admits(self, batch: BatchRecord) -> bool:
+        return self.text in batch.batch_id and (not self.state or bool(BATCHES[self.state](batch)))
+
+
 async def batches(request: Request) -> Response:
-    found = await queue_of(request).manager.batches(PAGE, request.query_params.get("cursor", ""))
-    return page(request, "batches.html", found=found)
+    query = request.query_params
+    wanted = WantedBatches(query.get("state", ""), query.get("text", "").strip())
+    if wanted.state and wanted.state not in BATCHES:
+        raise HTTPException(400, f"state {wanted.state[:50]!r}: one of {', '.join(BATCHES)} is expected")
+    found = await _found_batches(queue_of(request).manager, wanted, query.get("cursor", ""))
+    return page(request, "batches.html", found=found, wanted=wanted, states=list(BATCHES))
+
+
+async def _found_batches(manager: TaskManager, wanted: WantedBatches, cursor: str) -> BatchPage:
+    """The batches from the cursor on that the filter admits; those of one page without a filter."""
+    found, unreadable, until = list[BatchRecord](), list[str](), time.monotonic() + LONGEST
+    while True:
+        read = await manager.batches(PAGE, cursor)
+        found += [each for each in read.batches if wanted.admits(each)]
+        unreadable, cursor = [*unreadable, *read.unreadable], read.cursor
+        if not cursor or len(found) >= PAGE // 2 or time.monotonic() >= until:
+            return BatchPage(tuple(found), cursor, tuple(unreadable))
 
 
 async def batch(request: Request) -> Response:
@@ -175,8 +214,33 @@ async def batch(request: Request) -> Response:
         wanted=wanted,
         tasks=[] if wanted == TaskEnd.GONE else await read_rows(access.store, found.tasks, access.redaction.value),
         columns=chosen_columns([OF_BATCH]),
+        kinds=_kinds(found.tasks) if wanted == TaskEnd.FAILED else (),
+        left=_left(record),
         cursor="" if wanted == TaskEnd.GONE else found.cursor,
     )
+
+
+class FailedKind(NamedTuple):
+    """The failed tasks of a list with one handler and one kind of error. `reason`: that of the first."""
+
+    handler: str
+    kind_id: str
+    reason: str
+    number: int
+
+
+def _kinds(tasks: Sequence[TaskRecord]) -> list[FailedKind]:
+    """The kinds of errors of these tasks, the most frequent first."""
+    first = {(task.name, task.error_kind): task.reason for task in reversed(tasks)}
+    counts = Counter((task.name, task.error_kind) for task in tasks)
+    return [FailedKind(*key, first[key], number) for key, number in counts.most_common()]
+
+
+def _left(batch: BatchRecord) -> float | None:
+    """The seconds until the open tasks of the batch have ended, if they end as fast as the others did; None if that
+    cannot be said."""
+    passed, ended = batch.now_ms - batch.created_ms, batch.counts.ended
+    return passed / 1000 * batch.counts.open / ended if ended and batch.counts.open and passed > 0 else None
 
 
 # The page of webhooks: those that wait to be delivered, the next one to be tried first, and those that were given up.
@@ -191,13 +255,24 @@ async def webhooks(request: Request) -> Response:
         "webhooks.html",
         url=mask_webhook(outbox.url) if outbox.url else "",
         total=outbox.total,
-        waiting=[(each, webhook_document(each)) for each in outbox.waiting],
+        waiting=_by_receiver([(each, webhook_document(each)) for each in outbox.waiting]),
         given_up=[(each, given_up_document(each)) for each in await access.store.given_up(PAGE)] if not after else (),
         delivered=counters.get("webhooks", 0),
         dropped=counters.get("webhooks-dropped", 0),
         following=following,
         now_ms=await access.store.clock_ms(),
     )
+
+
+Waiting = tuple[WaitingNotice, WebhookDocument]
+
+
+def _by_receiver(waiting: Sequence[Waiting]) -> dict[str, list[Waiting]]:
+    """The notices by the host of their receiver; the host first whose notice is tried next."""
+    found = dict[str, list[Waiting]]()
+    for each in waiting:
+        found.setdefault(urlsplit(each[1]["url"]).netloc, []).append(each)
+    return found
 
 
 WEEK_MS = 604_800_000  # the course of a kind with dead letters

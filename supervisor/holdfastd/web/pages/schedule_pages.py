@@ -3,6 +3,7 @@ form that sets one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -15,16 +16,19 @@ from starlette.responses import Response
 
 from holdfast.client.schedule_definition import define
 from holdfast.core.cadence import restored, words
-from holdfast.core.schedule_records import Occurrence, ScheduleRecord
+from holdfast.core.cadence.moments import At, Continue, Every, Stop
+from holdfast.core.schedule_records import Occurrence, ScheduleRecord, is_out_of_turn
 from holdfast.core.schedules import Overlap, series
 from holdfast.core.trail import Chronicle
 from holdfast.errors import HoldfastError, InvalidScheduleError
+from holdfast.why.times import span
 from holdfastd.documents import printed_times
 from holdfastd.operations.error_statuses import status_of
 from holdfastd.operations.reading import description_of
 from holdfastd.operations.schedules import SET_SCHEDULE
 from holdfastd.operations.submit_tasks import Unchecked
 from holdfastd.web.access.forms import read_form
+from holdfastd.web.pages.task_pages import handler_of
 from holdfastd.web.queue.queue_access import QueueAccess, queue_of
 from holdfastd.web.rendering import page
 from holdfastd.web.views import schedule_form
@@ -37,6 +41,7 @@ TIMES = ("way", "rule", "timezone", "anchor", "start", "end", "limit", "jitter")
 REGIONS = ("Africa/", "America/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/")
 MISFIRES = ("latest", "skip", "all:10")
 ENDINGS = ("continue", "stop")
+LATE = re.compile(r"(\d+) ms late")
 
 
 async def schedules(request: Request) -> Response:
@@ -59,16 +64,16 @@ async def schedule(request: Request) -> Response:
         request,
         "schedule.html",
         schedule=record,
-        words=words(restored(record.definition.cadence)),
-        brief=_row(record).words,
+        row=_row(record),
         spec=access.redaction.value(stored_spec(record)),
         following=[(printed_times.zoned(moment, zone), moment) for moment in moments],
-        history=_results(await access.manager.schedules.history(schedule_id, 2 * FIRES)),
+        history=_results(record, await access.manager.schedules.history(schedule_id, 2 * FIRES)),
     )
 
 
 async def new_schedule(request: Request) -> Response:
-    return await form(request, {"timezone": "UTC"})
+    """The empty form. `?name=` chooses the handler."""
+    return await form(request, {"timezone": "UTC", "name": request.query_params.get("name", "")})
 
 
 async def edit_schedule(request: Request) -> Response:
@@ -84,19 +89,26 @@ def stored_spec(record: ScheduleRecord) -> dict[str, Any]:
 
 
 async def fires(request: Request) -> Response:
-    """The form as it was typed, with the next moments of the typed rule. Nothing is written to the store."""
-    return await form(request, (await read_form(request)).allowed(SET_SCHEDULE))
+    """The form as it was typed, with the fields of the typed handler and the next moments of the typed rule. Nothing
+    is written to the store. `preset`: the title of a usual rule, which replaces the typed one."""
+    typed = (await read_form(request)).allowed(SET_SCHEDULE)
+    way, rule = schedule_form.PRESETS.get(typed.pop("preset", ""), ("", ""))
+    return await form(request, {**typed, "way": way, "rule": rule} if rule else typed)
 
 
 async def form(request: Request, typed: Mapping[str, str], error: HoldfastError | None = None) -> Response:
     """The form of a schedule with these texts in its fields. `error`: why the texts were refused."""
-    access = queue_of(request)
+    access, name = queue_of(request), typed.get("name", "").strip()
+    handler = await handler_of(access, name) if name else None
     return page(
         request,
         "schedule_form.html",
         status_of(error),
         typed=typed,
         problem=str(error or ""),
+        handler=handler,
+        arguments=schedule_form.argument_fields_of(handler, typed, error) if handler else None,
+        presets=schedule_form.PRESETS,
         fires=_next_fires(access, typed, await access.store.clock_ms()),
         handlers=[each.name for each in await access.store.published_handlers()],
         zones=_zones(),
@@ -133,17 +145,26 @@ def _next_fires(access: QueueAccess, typed: Mapping[str, str], now_ms: int) -> T
 
 
 class ScheduleRow(NamedTuple):
-    """A schedule in the list: its handler or the text of its tasks, and its rule in words, with the time zone."""
+    """What pages say about a schedule. `handler`, `text`: of its tasks. `words`: its rule, with the time zone. `zone`:
+    the time zone, empty if the rule names no time of day. `anchor`: the moment from which an interval counts.
+    `by_hand`: an operator asked for the run that ended last."""
 
     handler: str
+    text: str
     words: str
+    zone: str
+    anchor: int | None
+    by_hand: bool
 
 
 def _row(record: ScheduleRecord) -> ScheduleRow:
-    definition, spec = record.definition, stored_spec(record)
-    rule = words(restored(definition.cadence), brief=True)
-    zone = "" if definition.timezone == "UTC" or definition.timezone in rule else f", {definition.timezone}"
-    return ScheduleRow(str(spec.get("name", "")), rule.removesuffix(", UTC") + zone)
+    definition, spec, cadence = record.definition, stored_spec(record), restored(record.definition.cadence)
+    zone, rule = definition.timezone, words(cadence, brief=True)
+    anchor = cadence.anchor if isinstance(cadence, Every) else None
+    if isinstance(cadence, Every | Continue | Stop | At):
+        zone = ""
+    by_hand = bool(record.last and is_out_of_turn(record, record.last.task))
+    return ScheduleRow(str(spec.get("name", "")), str(spec.get("text", "")), rule, zone, anchor, by_hand)
 
 
 class ScheduleResult(NamedTuple):
@@ -157,19 +178,27 @@ class ScheduleResult(NamedTuple):
     took: float | None = None
 
 
-def _results(lines: Sequence[Occurrence]) -> list[ScheduleResult]:
+def _results(record: ScheduleRecord, lines: Sequence[Occurrence]) -> list[ScheduleResult]:
     """One row for each fire. `lines`: the history, newest first; in it a fire and the end of its task are two lines."""
     ends = {line.task: line for line in lines if line.what is Chronicle.ENDED}
     found = list[ScheduleResult]()
     for line in lines:
         planned = line.at if line.what is Chronicle.SET else line.scheduled_at or line.at
-        if line.what is Chronicle.FIRED and (end := ends.pop(line.task, None)):
-            found.append(ScheduleResult(planned, end.detail, line.task, line.detail, (end.at - line.at) / 1000))
-        elif line.what is Chronicle.FIRED:
-            found.append(ScheduleResult(planned, "open", line.task, line.detail))
+        if line.what is Chronicle.FIRED:
+            end, detail = ends.pop(line.task, None), _detail(record, line)
+            took = (end.at - line.at) / 1000 if end else None
+            found.append(ScheduleResult(planned, end.detail if end else "open", line.task, detail, took))
         elif line.what is not Chronicle.ENDED:
             found.append(ScheduleResult(planned, str(line.what), line.task, line.detail))
     return found[:FIRES]
+
+
+def _detail(record: ScheduleRecord, line: Occurrence) -> str:
+    """What is worth knowing about a fire: an operator asked for it, or it was late by a second or more."""
+    if is_out_of_turn(record, line.task):
+        return "by hand"
+    late = LATE.fullmatch(line.detail)
+    return line.detail if late is None else f"{span(int(late[1]))} late" if int(late[1]) >= 1000 else ""
 
 
 @cache

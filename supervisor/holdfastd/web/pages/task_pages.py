@@ -335,6 +335,8 @@ def _hidden(call: TaskCall, access: QueueAccess) -> TaskCall:
 # Bulk changes: the page that shows the number of tasks and asks for confirmation, and the list of bulk changes.
 
 LISTED = 50  # bulk changes of the list
+EXPLAINED = 3  # of them: the newest that changed nothing, for which the page says why
+OF_CHANGE = "task,handler,arguments,state,age,reason"
 MOST_COUNTS = 400  # pages that the script in the browser loads by itself, some ten seconds of work
 
 
@@ -344,7 +346,8 @@ async def confirm(request: Request) -> Response:
     wanted, verb = _search(request), checked_verb(request.query_params.get("verb", ""))
     change = asked_change(verb, wanted)
     count = await counted_meanwhile(request, change, wanted.before)
-    sample = await sample_of(queue_of(request), change) if "round" not in request.query_params else ChangeSample()
+    access = queue_of(request)
+    sample = await sample_of(access, change) if "round" not in request.query_params else ChangeSample()
     if not (count.found or count.cursor):
         await hint(request, wanted)
     return page(
@@ -352,6 +355,8 @@ async def confirm(request: Request) -> Response:
         "bulk_confirm.html",
         wanted=wanted,
         others=msgspec.structs.replace(wanted, error=None),
+        rows=await read_rows(access.store, sample.first, access.redaction.value),
+        columns=chosen_columns([OF_CHANGE]),
         verb=verb,
         count=count,
         sample=sample,
@@ -363,4 +368,6 @@ async def bulk(request: Request) -> Response:
     access = queue_of(request)
     now_ms = await access.store.clock_ms()
     changes = [(each, str(each.state_at(now_ms))) for each in await access.store.bulk_changes(LISTED)]
-    return page(request, "bulk.html", changes=changes)
+    idle = [each for each, state in changes if state == "done" and not each.changed and not each.refused]
+    samples = {each.change_id: await sample_of(access, each) for each in idle[:EXPLAINED]}
+    return page(request, "bulk.html", changes=changes, samples=samples)

@@ -90,6 +90,7 @@ async def counted_meanwhile(request: Request, change: BulkChange, before: Counte
 # The first tasks that a change finds, by their handler and the type of their error.
 
 MOST_GROUPS = 6
+FIRST = 5  # tasks that the page shows
 MOST_KINDS = 25  # kinds of errors that are read for a change of failed tasks
 SAMPLED = 0.01  # seconds after which no further call begins
 
@@ -97,15 +98,16 @@ SAMPLED = 0.01  # seconds after which no further call begins
 @dataclass(frozen=True, slots=True)
 class ChangeSample:
     """The first tasks of a change. `groups`: of these, the number with one handler and one word, the largest first; the
-    word is the type of the error, or the state. `others`: the number of tasks in smaller groups. `retried`: how many
-    were retried before, so that a retry leaves them out. `reason`: that of the first task. `is_all`: there are no more
-    tasks. `is_counted`: the groups are those of all tasks, by the store's counts of kinds of errors."""
+    word is the type of the error, the reason without a type, or the state. `others`: the number of tasks in smaller
+    groups. `retried`: how many were retried before, so that a retry leaves them out. `first`: the first FIRST of the
+    tasks. `is_all`: there are no more tasks. `is_counted`: the groups are those of all tasks, by the store's counts of
+    kinds of errors."""
 
     number: int = 0
     groups: tuple[tuple[str, str, int], ...] = ()
     others: int = 0
     retried: int = 0
-    reason: str = ""
+    first: tuple[TaskRecord, ...] = ()
     is_all: bool = False
     is_counted: bool = False
 
@@ -127,7 +129,7 @@ async def sample_of(access: QueueAccess, change: BulkChange) -> ChangeSample:
         groups=tuple((*group, number) for group, number in largest[:MOST_GROUPS]),
         others=sum(number for _, number in largest[MOST_GROUPS:]),
         retried=len(found) - len(kept),
-        reason=kept[0].reason if kept else "",
+        first=tuple(kept[:FIRST]),
         is_all=not cursor,
         is_counted=not cursor or bool(by_kind),
     )
@@ -148,9 +150,11 @@ async def _failed_by_kind(access: QueueAccess, change: BulkChange) -> Counter[tu
 
 
 def _word(task: TaskRecord) -> str:
-    """The type of the error of a task that has failed, or the state of any other task."""
+    """The type of the error of a task that has failed, or its reason; the state of any other task."""
     kind, colon, _ = task.reason.partition(": ")
-    return kind.rpartition(".")[2] if task.error_kind and colon and " " not in kind else str(task.state)
+    if task.state is not State.FAILED:
+        return str(task.state)
+    return kind.rpartition(".")[2] if task.error_kind and colon and " " not in kind else task.reason or "failed"
 
 
 # The bulk changes that this process carries out, each as a task of its event loop.

@@ -102,6 +102,12 @@
     }
   }
 
+  // The time by another zone's clock is said only where it differs from the reader's.
+  function otherZones(root) {
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    for (const each of root.querySelectorAll("[data-zone]")) each.hidden = each.dataset.zone === own;
+  }
+
   // On a phone a table has no head: each number and time says the name of its column. A name that is cut is whole on hover.
   function nameCells(root) {
     for (const table of root.querySelectorAll(".scroll table:has(thead)")) {
@@ -136,6 +142,7 @@
     chooseAll(root);
     nameCells(root);
     localTimes(root);
+    otherZones(root);
     days(root);
     tick();
     charts(root);

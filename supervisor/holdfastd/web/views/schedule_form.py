@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from holdfast.client.schedule_definition import ScheduleSpec, read_spec
-from holdfast.errors import InvalidScheduleError
+from holdfast.core.published_handlers import PublishedHandler
+from holdfast.errors import HoldfastError, InvalidScheduleError
 from holdfastd.web.queue.redaction import Redaction
+from holdfastd.web.views.submission_form import (
+    ArgumentField,
+    InvalidSubmissionError,
+    argument_fields,
+    as_typed,
+    json_text,
+    read_arguments,
+)
 
 WAYS = ("cron", "every", "rrule", "at", "schedule")
+PRESETS = {  # usual rules, each with the kind of rule
+    "Every minute": ("every", "1m"),
+    "Every hour": ("cron", "0 * * * *"),
+    "Daily at 02:00": ("cron", "0 2 * * *"),
+    "Weekdays at 09:00": ("cron", "0 9 * * 1-5"),
+    "Monthly on the 1st": ("cron", "0 2 1 * *"),
+}
 # fmt: off
 TEXTS = (
     "timezone", "anchor", "start", "end", "jitter", "overlap", "misfire", "start_deadline", "on_failure", "backoff",
@@ -61,6 +77,35 @@ def spec_of(fields: Mapping[str, str], stored: Mapping[str, Any], redaction: Red
         name: restored(name, _payload(given, field), field) for field, name in payloads.items() if field in given
     }
     return read_spec(values)
+
+
+# The arguments: a field for each, if the handler has published a schema; otherwise one field for JSON.
+
+
+def argument_fields_of(
+    handler: PublishedHandler, typed: Mapping[str, str], error: HoldfastError | None = None
+) -> list[ArgumentField] | None:
+    """The fields for the arguments, with the typed texts. None: one field for JSON, because the handler has published
+    no schema, or the typed JSON is no object. `error`: why the form was refused."""
+    try:
+        given: object = json.loads(typed.get("arguments", "").strip() or "{}")
+    except (ValueError, RecursionError):
+        return None
+    if handler.arguments is None or not isinstance(given, dict):
+        return None
+    problems: Mapping[str, str] = error.problems if isinstance(error, InvalidSubmissionError) else {}
+    return as_typed(argument_fields(handler, cast("dict[str, Any]", given)), typed, problems)
+
+
+def with_arguments(handler: PublishedHandler, typed: Mapping[str, str]) -> Mapping[str, str]:
+    """The fields with the arguments as one JSON text. Raises InvalidSubmissionError. The act checks the values against
+    the schema, once hidden values are restored."""
+    if "arguments" in typed:
+        return typed
+    read = read_arguments(handler, typed, unchecked=True)
+    if read.problems:
+        raise InvalidSubmissionError(read.problems)
+    return {**typed, "arguments": json_text(read.kwargs)} if read.kwargs else typed
 
 
 def _typed(value: object) -> str:
