@@ -77,14 +77,14 @@ def test_the_events_of_one_run_are_one_row() -> None:
         happening(1097, "accepted", "own"),
         happening(1000, "lane-paused", "", "mail"),
     ]
-    folded = rows(events, is_folded=True)
+    folded = rows(events, str, {"ab" * 16: "worker 1 on web-2"}, is_folded=True)
     assert [[each.event for each in row.events] for row in folded] == [
         ["settled", "claimed", "accepted"],
         ["claimed"],
         ["lane-paused"],
     ]
-    assert folded[0].words(str, {"ab" * 16: "worker 1 on web-2"}) == "in 150ms by worker 1 on web-2; waited 3ms"
-    assert [row.events for row in rows(events, is_folded=False)] == [[each] for each in events]
+    assert folded[0].words == "in 150ms by worker 1 on web-2; waited 3ms"
+    assert [row.events for row in rows(events, str, {}, is_folded=False)] == [[each] for each in events]
 
 
 def test_a_run_that_failed_is_one_row_with_the_time_until_the_next() -> None:
@@ -93,19 +93,27 @@ def test_a_run_that_failed_is_one_row_with_the_time_until_the_next() -> None:
         happening(2000, "retry", f"{CLAIM} no"),
         happening(1000, "claimed", CLAIM),
     ]
-    (row,) = rows(events, is_folded=True)
-    assert (row.head.event, row.words(str, {})) == (
+    (row,) = rows(events, str, {}, is_folded=True)
+    assert (row.head.event, row.words) == (
         "retry",
         "failed, will be retried: no; in 1s by worker abababab; again in 1s",
     )
 
 
+def test_the_steps_of_a_run_are_in_its_row() -> None:
+    events = [happening(1000 + 100 * n, "step", f"{n} charge") for n in (3, 2, 1)] + [happening(1000, "claimed", CLAIM)]
+    (row,) = rows(events, str, {}, is_folded=True)
+    assert row.words == "step 3 is recorded: charge; by worker abababab"
+    (row,) = rows([happening(1500, "settled", f"completed 1 {CLAIM} "), *events], str, {}, is_folded=True)
+    assert row.words == "in 500ms by worker abababab"
+
+
 def test_a_second_run_has_a_row_of_its_own() -> None:
     events = [happening(3000, "settled", f"completed 1 {CLAIM} "), happening(2000, "retry", f"{CLAIM} no")]
-    assert len(rows(events, is_folded=True)) == 2
+    assert len(rows(events, str, {}, is_folded=True)) == 2
     events[1:1] = [happening(2900, "claimed", CLAIM), happening(2500, "promoted", "")]
-    first, _ = rows(events, is_folded=True)
-    assert first.words(str, {}) == "in 100ms by worker abababab; waited 400ms"
+    first, _ = rows(events, str, {}, is_folded=True)
+    assert first.words == "in 100ms by worker abababab; waited 400ms"
 
 
 def test_a_sentence_leads_to_the_workers_and_tasks_that_it_names() -> None:

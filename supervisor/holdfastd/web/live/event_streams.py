@@ -230,9 +230,11 @@ async def _earlier(feed: EventFeed, selection: EventSelection, after: str, until
         events = tuple(event for event in page.events if number(event.position) <= number(until))
         if page.missed and page.events:
             yield left_out(MissedEvents(position, page.events[0].position))
-        if selection.needs_places:
-            await feed.places.learn(event for event in events if selection.concerns(event))
-        batch = EventBatch(0, events, feed.places.known, feed.access.redaction.text)
+        if selection.needs_places or selection.shows_places:
+            wanted = [event for event in events if selection.concerns(event)]
+            await feed.places.learn(wanted)
+            await feed.places.learn_workers(wanted)
+        batch = EventBatch(0, events, feed.places.known, feed.access.redaction.text, workers=feed.places.workers)
         if text := batch.encoded(selection):
             yield text
         is_whole = len(events) < len(page.events) or not events

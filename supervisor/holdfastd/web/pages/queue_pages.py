@@ -56,7 +56,11 @@ async def lanes(
         status_of(error),
         lanes=sorted(found.lanes, key=_harm),
         now_ms=found.now_ms,
-        depths=_courses(await access.store.depths(found.now_ms - HOUR), found.now_ms),
+        depths=_courses(
+            await access.store.depths(found.now_ms - HOUR),
+            found.now_ms,
+            {each.name: each.waiting for each in found.lanes},
+        ),
         rates={name: (order, *_rate(order)) for name, order in found.handlers.items() if order.asked or order.told},
         names=[each.name for each in await access.store.published_handlers() if each.name],
         typed=typed or {},
@@ -112,14 +116,17 @@ def _harm(lane: LaneState) -> int:
 Notes = Sequence[tuple[int, Mapping[str, int]]]  # for each note: its time in ms, and the waiting tasks by lane
 
 
-def _courses(notes: Notes, now_ms: int) -> dict[str, tuple[str, float]]:
-    """For each lane that had waiting tasks: the small chart (sparkline) of their number in the last hour, as the points
-    of an SVG polyline, and the largest number. Empty with too few notes."""
-    lanes = {lane for _, waiting in notes for lane in waiting} if len(notes) >= LEAST_POINTS else set[str]()
+def _courses(notes: Notes, now_ms: int, now: Mapping[str, int]) -> dict[str, tuple[str, float]]:
+    """For each lane that has or had waiting tasks: the small chart (sparkline) of their number in the last hour, as the
+    points of an SVG polyline, and the largest number. `now`: the present numbers. Empty with too few notes."""
+    if len(notes) < LEAST_POINTS:
+        return {}
+    lanes = {lane for _, waiting in (*notes, (now_ms, now)) for lane, number in waiting.items() if number}
     courses = {lane: list[float | None]([None] * (HOUR // MINUTE + 1)) for lane in lanes}
     for ms, waiting in notes:
         for lane, course in courses.items():
             course[(ms - now_ms) // MINUTE - 1] = float(waiting.get(lane, 0))
+            course[-1] = float(now.get(lane, 0))
     return {lane: (polyline(course), max(each or 0.0 for each in course)) for lane, course in courses.items()}
 
 

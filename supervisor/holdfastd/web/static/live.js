@@ -111,14 +111,20 @@
   }
 
   // Events of one run of a task are one row. From the newer event to those that join its row if they come just before it.
-  const JOINS = { claimed: ["accepted", "promoted", "ready"], settled: ["claimed"], retry: ["claimed"], delayed: ["retry"] };
+  const JOINS = { claimed: ["accepted", "promoted", "ready"], step: ["step", "claimed"], settled: ["step", "claimed"], retry: ["step", "claimed"], delayed: ["retry"] };
 
-  // The words of a row, with those of the row that this event takes the place of.
-  function joined(event, before) {
-    if (!before) return event.sentence;
-    const passed = span(event.at_ms - before.dataset.at);
-    const words = { claimed: [event.sentence, `waited ${passed}`], delayed: [before.dataset.words, `again in ${event.sentence.slice(4)}`] };
-    return (words[event.event] ?? [event.sentence, `in ${passed} ${before.dataset.words}`]).filter(Boolean).join("; ");
+  // What a row says, and what the next event of its task must know: `since` the claim, `by` which worker. `before`: of the
+  // row whose place the event takes.
+  function told(event, before) {
+    const { at, since = "", by = "", words: earlier } = before ?? {};
+    const known = { task: event.id, event: event.event, at: event.at_ms, since, by };
+    const join = (...parts) => parts.filter(Boolean).join("; ");
+    if (event.event === "claimed") {
+      const words = join(event.sentence, before && `waited ${span(event.at_ms - at)}`);
+      return { ...known, since: event.at_ms, by: words, words };
+    }
+    if (event.event === "delayed" && before) return { ...known, words: join(earlier, `again in ${event.sentence.replace("for ", "")}`) };
+    return { ...known, words: join(event.sentence, since && event.event !== "step" ? `in ${span(event.at_ms - since)} ${by}` : by) };
   }
 
   function draw() {
@@ -126,9 +132,10 @@
     const template = document.getElementById("event-row");
     for (const event of waiting) {
       const row = template.content.cloneNode(true);
-      const before = "folds" in rows.dataset && JOINS[event.event] ? [...rows.rows].find((each) => each.dataset.task === event.id && JOINS[event.event].includes(each.dataset.event)) : undefined;
-      const said = joined(event, before);
-      Object.assign(row.firstElementChild.dataset, { task: event.id, event: event.event, at: event.at_ms, words: said });
+      const newest = "folds" in rows.dataset && JOINS[event.event] ? [...rows.rows].find((each) => each.dataset.task === event.id) : undefined;
+      const before = newest && JOINS[event.event].includes(newest.dataset.event) ? newest : undefined;
+      const known = told(event, before?.dataset);
+      Object.assign(row.firstElementChild.dataset, known);
       const [when, what, whose, handler, words] = row.querySelectorAll("td");
       const time = when.querySelector("time");
       const moment = new Date(event.at_ms).toISOString();
@@ -142,7 +149,7 @@
       before?.remove();
       link(whose, event.page, event.id, event.worker).className = "id";
       if (event.handler) link(handler, `/handler?name=${encodeURIComponent(event.handler)}`, event.handler);
-      const sentence = said.length > 160 ? `${said.slice(0, 159)}…` : said;
+      const sentence = known.words.length > 160 ? `${known.words.slice(0, 159)}…` : known.words;
       for (const [place, part] of sentence.split(/(\bworker (?:[0-9a-f]{8}|\d+(?: on [^ ,;]+)?)|\btask [\w.-]*@[\w.-]+)/).entries()) words.firstElementChild.append(place % 2 ? named(part) : part);
       rows.prepend(row);
     }

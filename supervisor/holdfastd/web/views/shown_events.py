@@ -119,36 +119,59 @@ def worker_of(event: Happening) -> str:
 
 # Events of one run of a task are one row: from the newer event to those that join its row if they come just before it.
 BEGINS = ("accepted", "promoted", "ready")
-JOINS = {"claimed": BEGINS, "settled": ("claimed",), "retry": ("claimed",), "delayed": ("retry",)}
+JOINS = {
+    "claimed": BEGINS,
+    "step": ("step", "claimed"),
+    "settled": ("step", "claimed"),
+    "retry": ("step", "claimed"),
+    "delayed": ("retry",),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """A row of the list of events. `events`: of one task, the newest first."""
+    """A row of the list of events. `events`: of one task, the newest first. `hide` removes secrets. `workers`: names of
+    workers, by incarnation."""
 
     events: list[Happening]
+    hide: Callable[[str], str]
+    workers: Mapping[str, str]
 
     @property
     def head(self) -> Happening:
         """The event that the row shows: a retry rather than the delay that belongs to it."""
         return next((each for each in self.events if each.event != "delayed"), self.events[0])
 
-    def words(self, hide: Callable[[str], str], workers: Mapping[str, str]) -> str:
-        """The sentence of the head, then how long the run took, on which worker, and what the task waited before."""
-        head, at = self.head, {each.event: each.at_ms for each in self.events}
-        said = [sentence(head.event, hide(head.detail), head.at_ms, workers)]
-        claim = next((each for each in self.events if each.event == "claimed" and each is not head), None)
-        if claim:
-            by = sentence("claimed", claim.detail, 0, workers)
-            said.append(f"in {span(head.at_ms - claim.at_ms)} {by}")
-        if len(at) > 1 and self.events[-1].event in BEGINS:
-            said.append(f"waited {span(at['claimed'] - self.events[-1].at_ms)}")
-        if head is not self.events[0]:
-            said.append(f"again in {sentence('delayed', self.events[0].detail, self.events[0].at_ms)[4:]}")
-        return "; ".join(each for each in said if each)
+    @property
+    def claim(self) -> Happening | None:
+        return next((each for each in self.events if each.event == "claimed"), None)
+
+    @property
+    def by(self) -> str:
+        """Which worker has claimed the task, and how long the task waited before; empty without the claim."""
+        claim, first = self.claim, self.events[-1]
+        if claim is None:
+            return ""
+        waited = f"; waited {span(claim.at_ms - first.at_ms)}" if first.event in BEGINS else ""
+        return self._sentence(claim) + waited
+
+    @property
+    def words(self) -> str:
+        """The sentence of the head, then how long the run took, and on which worker."""
+        head, claim, newest = self.head, self.claim, self.events[0]
+        if head is claim:
+            return self.by
+        took = f"in {span(head.at_ms - claim.at_ms)} " if claim and head.event != "step" else ""
+        again = f"again in {self._sentence(newest).removeprefix('for ')}" if head is not newest else ""
+        return "; ".join(filter(None, (self._sentence(head), took + self.by, again)))
+
+    def _sentence(self, event: Happening) -> str:
+        return sentence(event.event, self.hide(event.detail), event.at_ms, self.workers)
 
 
-def rows(events: Iterable[Happening], *, is_folded: bool) -> list[EventRow]:
+def rows(
+    events: Iterable[Happening], hide: Callable[[str], str], workers: Mapping[str, str], *, is_folded: bool
+) -> list[EventRow]:
     """The rows of these events, which come newest first. `is_folded`: events of one run share a row."""
     found, of_task = list[EventRow](), dict[str, EventRow]()
     for each in events:
@@ -156,7 +179,7 @@ def rows(events: Iterable[Happening], *, is_folded: bool) -> list[EventRow]:
         if newer and each.event in JOINS.get(newer.events[-1].event, ()):
             newer.events.append(each)
         else:
-            of_task[each.subject] = row = EventRow([each])
+            of_task[each.subject] = row = EventRow([each], hide, workers)
             found.append(row)
     return found
 
