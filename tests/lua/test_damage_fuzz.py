@@ -19,6 +19,7 @@ from holdfast.core.delivery import Delivery, Settle
 from holdfast.core.worker_records import ServedLane, ServedWork, WorkerKind
 from holdfast.errors import StoreError
 from holdfast_config.settings import MEMORY
+from tests.combinations import combined
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import introduction, run, submission
 
@@ -385,8 +386,7 @@ async def hold(url: str, whole: dict[str, object], damage: Callable[[Namespace],
         await space.aclose()
 
 
-@pytest.mark.parametrize("field", TASK_FIELDS)
-@pytest.mark.parametrize("how", [*TEXTS, MISSING])
+@pytest.mark.parametrize(("field", "how"), combined(TASK_FIELDS, [*TEXTS, MISSING], rounds=2))
 async def test_a_damaged_field_of_a_task_is_its_own_trouble(
     server_url: str, whole_world: dict[str, object], field: str, how: str
 ) -> None:
@@ -404,9 +404,10 @@ async def test_a_key_of_a_task_that_holds_something_else_is_its_own_trouble(
     await hold(server_url, whole_world, damage)
 
 
-@pytest.mark.parametrize("worker", ["dead", "silent", "keeper"])
-@pytest.mark.parametrize("field", WORKER_FIELDS)
-@pytest.mark.parametrize("how", ["a word", "too long", "not a number", MISSING])
+@pytest.mark.parametrize(
+    ("worker", "field", "how"),
+    combined(["dead", "silent", "keeper"], WORKER_FIELDS, ["a word", "too long", "not a number", MISSING], rounds=2),
+)
 async def test_a_damaged_field_of_a_worker_is_its_own_trouble(
     server_url: str, whole_world: dict[str, object], worker: str, field: str, how: str
 ) -> None:

@@ -25,6 +25,7 @@ from holdfast.store.redis.keys import KEY_NAMES
 from holdfast.store.redis.steward import RedisSteward
 from holdfast_config import RedisSettings
 from holdfast_config.settings import MEMORY
+from tests.combinations import combined
 from tests.lua.gates import held_at
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import introduction, submission
@@ -53,6 +54,7 @@ SHARED = (
     "outcome:*", "owner:*",
 )  # fmt: skip
 # Hashes with a field for a lane, a handler, a state or a word.
+BATCH_FIELDS = ("digest", "expected", "submitted", "sealed", "ended", "callback", "created", "looked", "canceled")
 NUMBERS = (
     "seq",
     "heads",
@@ -114,8 +116,7 @@ async def test_a_key_that_tasks_share_and_that_holds_something_else_stops_none(
     assert all(times == 1 for reason, times in reasons.items() if "was removed" in reason)
 
 
-@pytest.mark.parametrize("key", NUMBERS)
-@pytest.mark.parametrize("how", [*TEXTS, MISSING])
+@pytest.mark.parametrize(("key", "how"), combined(NUMBERS, [*TEXTS, MISSING], rounds=2))
 async def test_a_number_that_tasks_share_and_that_is_none_stops_none(
     server_url: str, whole_world: dict[str, str], key: str, how: str
 ) -> None:
@@ -127,10 +128,7 @@ async def test_a_number_that_tasks_share_and_that_is_none_stops_none(
     await hold(server_url, whole_world, damage)
 
 
-@pytest.mark.parametrize("how", [*TEXTS, MISSING])
-@pytest.mark.parametrize(
-    "field", ["digest", "expected", "submitted", "sealed", "ended", "callback", "created", "looked", "canceled"]
-)
+@pytest.mark.parametrize(("field", "how"), combined(BATCH_FIELDS, [*TEXTS, MISSING], rounds=2))
 async def test_a_damaged_field_of_a_batch_is_its_own_trouble(
     server_url: str, whole_world: dict[str, str], field: str, how: str
 ) -> None:
@@ -465,8 +463,9 @@ async def test_a_count_that_is_refused_does_not_begin_anew(space: Namespace) -> 
     assert not await space.do("HEXISTS", space.key("tally"), "canceled")
 
 
-@pytest.mark.parametrize("how", [*TEXTS, MISSING])
-@pytest.mark.parametrize("field", ["task", "turn", "state", "url", "at", "tries"])
+@pytest.mark.parametrize(
+    ("field", "how"), combined(["task", "turn", "state", "url", "at", "tries"], [*TEXTS, MISSING], rounds=2)
+)
 async def test_a_damaged_field_of_a_webhook_is_its_own_trouble(space: Namespace, field: str, how: str) -> None:
     await space.register("a")
     for name in ("bad", "good"):

@@ -18,6 +18,7 @@ from holdfast.core.acceptance import Accepted, BatchPlace, IfParentFails, Submis
 from holdfast.core.delivery import Settle
 from holdfast.errors import StoreError, StoreRefusedError, UnreadableRecordError
 from holdfast.store.redis.steward import RedisSteward
+from tests.combinations import combined
 from tests.lua.invariants import breaches
 from tests.lua.namespace import Namespace, namespace
 from tests.lua.operations import submission
@@ -277,8 +278,8 @@ async def test_a_key_beside_it_that_holds_something_else(server_url: str, patter
         await damage_key(space, pattern)
 
 
-@pytest.mark.parametrize("how", ["a word", "negative", "huge", MISSING])
-@pytest.mark.parametrize(("key", "field"), FIELDS)
-async def test_a_field_beside_it_that_is_damaged(server_url: str, key: str, field: str, how: str) -> None:
+@pytest.mark.parametrize(("place", "how"), combined(FIELDS, ["a word", "negative", "huge", MISSING]))
+async def test_a_field_beside_it_that_is_damaged(server_url: str, place: tuple[str, str], how: str) -> None:
+    key, field = place
     async with namespace(server_url) as space:
         await damage_field(space, key, field, how)

@@ -14,6 +14,7 @@ import pytest
 from holdfast_config import ConfigError, load
 from holdfast_config.file_trust import ANYBODY, strangers
 from tests.cli.commands import Answer, Cli
+from tests.combinations import combined
 from tests.users import MODULES, SERVICE, STRANGER, User, interpreter, needs_users
 
 PROOF = "proof"
@@ -161,8 +162,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("command", ["start", "work"])
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize(("way", "command"), combined(WAYS, ["start", "work"]))
 def test_root_starts_nothing_that_others_decide(open_path: Path, way: Callable[[Path], Path], command: str) -> None:
     folder = way(open_path)
     answer = tried(command, folder)
@@ -174,8 +174,7 @@ def test_root_starts_nothing_that_others_decide(open_path: Path, way: Callable[[
     assert list(open_path.rglob(PROOF)) == []
 
 
-@pytest.mark.parametrize("command", ["check", "doctor"])
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize(("way", "command"), combined(WAYS, ["check", "doctor"]))
 def test_check_and_doctor_import_as_the_owner(open_path: Path, way: Callable[[Path], Path], command: str) -> None:
     needs_users()
     folder = way(open_path)

@@ -10,7 +10,6 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import product
 from types import FrameType
 from typing import Any
 
@@ -26,6 +25,7 @@ from holdfast.worker.context import WorkerContext, WorkerSpec, lease_clock
 from holdfast.worker.run import TaskRunner
 from holdfast.worker.running_tasks import RunningTasks
 from holdfast_config import Settings
+from tests.combinations import combined
 from tests.handler.deliveries import delivery_of, task_runner_of
 from tests.handler.hostile_errors import Ending, Nothing, OddGroup
 
@@ -147,15 +147,11 @@ async def play(handler: Callable[..., Any], raiser: Raiser) -> bool:
 
 HANDLERS = (at_once, later, in_thread, failing)
 ERRORS = (silent, odd_group, asyncio.CancelledError, Ending, StopIteration)
-USUAL = {(at_once, silent), (later, asyncio.CancelledError), (in_thread, StopIteration), (failing, odd_group)}
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning")  # cut off
-@pytest.mark.parametrize(
-    ("handler", "error"),
-    [pair if pair in USUAL else pytest.param(*pair, marks=pytest.mark.long) for pair in product(HANDLERS, ERRORS)],
-)
+@pytest.mark.parametrize(("handler", "error"), combined(HANDLERS, ERRORS))
 async def test_an_error_at_any_instruction_leaves_no_delivery_without_its_end(
     handler: Callable[..., Any], error: Callable[[], BaseException]
 ) -> None:

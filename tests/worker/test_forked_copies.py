@@ -19,6 +19,7 @@ from holdfast.ipc.channel import Ready
 from holdfast.store import open_store
 from holdfast.store.redis import RedisStore
 from holdfast_config import RedisSettings
+from tests.combinations import combined
 from tests.envelopes import build_run
 from tests.worker.processes import WorkerProcess, booting
 from tests.worker.test_worker import answer, settled
@@ -27,6 +28,11 @@ pytestmark = pytest.mark.anyio
 
 METHODS = ("fork", "spawn", "forkserver")
 WAYS = ("", "-in-a-thread", "-in-the-main-thread")
+PROCESSES: dict[str, dict[str, Any]] = {
+    "a child that is told to end": {"terminated": -signal.SIGTERM},
+    "a pool that is left while its processes are busy": {"left_pool": [2, 4]},
+    "a manager and an executor": {"managed": [1, 2], "executed": [2, 4]},
+}
 
 
 @pytest.fixture
@@ -68,19 +74,11 @@ async def still_serves(store: RedisStore, process: WorkerProcess) -> None:
     assert await result(store, "who") == process.pid
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    "expected",
-    [
-        pytest.param({"terminated": -signal.SIGTERM}, id="a child that is told to end"),
-        pytest.param({"left_pool": [2, 4]}, id="a pool that is left while its processes are busy"),
-        pytest.param({"managed": [1, 2], "executed": [2, 4]}, id="a manager and an executor"),
-    ],
-)
+@pytest.mark.parametrize(("what", "method", "way"), combined([*PROCESSES], METHODS, WAYS, rounds=2))
 async def test_processes_of_multiprocessing_end_and_their_worker_does_not(
-    store: RedisStore, process: WorkerProcess, expected: dict[str, Any], method: str, way: str
+    store: RedisStore, process: WorkerProcess, what: str, method: str, way: str
 ) -> None:
+    expected = PROCESSES[what]
     assert {name: await result(store, f"{name}{way}", method=method) for name in expected} == expected
     await still_serves(store, process)
 
