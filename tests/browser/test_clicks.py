@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,16 +23,26 @@ FAILED = [f"failed-{number}" for number in range(3)]
 
 
 @pytest.fixture(scope="module")
-def worked() -> Generator[str]:
+def folder() -> Generator[Path]:
+    with TemporaryDirectory(prefix="holdfast-") as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def redis(folder: Path) -> Generator[RedisSettings]:
+    with valkey(folder) as url:
+        yield RedisSettings(url=url)
+
+
+@pytest.fixture(scope="module")
+def worked(folder: Path, redis: RedisSettings) -> Generator[str]:
     """The address of a dashboard whose queue was worked on: three tasks failed, one waits, one asks."""
-    with TemporaryDirectory(prefix="holdfast-") as name, valkey(Path(name)) as url:
-        asyncio.run(_work(url))
-        with alone(Path(name), url, "0") as (_, found):
-            yield found.rstrip("/")
+    asyncio.run(_work(redis))
+    with alone(folder, redis.url, "0") as (_, found):
+        yield found.rstrip("/")
 
 
-async def _work(url: str) -> None:
-    redis = RedisSettings(url=url)
+async def _work(redis: RedisSettings) -> None:
     async with open_store(redis) as store, working(redis):
         manager = TaskManager(store, queue=redis.queue)
         for task_id in FAILED:
@@ -101,3 +112,23 @@ def test_all_failures_of_one_kind_are_retried_with_three_clicks(worked: str, chr
         hand.click("main form button.primary")
         seen.page.wait_for_selector("tr:has-text('Retry failed'):has-text('done'):has(td.number:text-is('3'))")
         assert hand.clicks == 3
+
+
+async def _run_one(redis: RedisSettings) -> None:
+    async with open_store(redis) as store, working(redis):
+        manager = TaskManager(store, queue=redis.queue)
+        await manager.run_task(name="invoice", kwargs={"region": "eu", "lines": []}, task_id="live-1")
+        await manager.wait("live-1")
+
+
+def test_the_events_of_a_run_become_one_row_as_they_come(redis: RedisSettings, worked: str, chromium: Any) -> None:
+    row = "#events tr[data-task='live-1']"
+    with opened(chromium, worked) as seen, ThreadPoolExecutor(1) as beside:
+        seen.page.goto("/events")
+        seen.page.wait_for_selector("#listening:text-is('live')")
+        beside.submit(asyncio.run, _run_one(redis)).result()
+        seen.page.wait_for_selector(f"{row}:has-text('waited')[data-event=settled]")
+        assert seen.page.locator(row).count() == 1
+        told = seen.page.inner_text(f"{row} td.words")
+        seen.page.goto("/events")
+        assert seen.page.inner_text(f"{row} td.words") == told, "the server says the same"
