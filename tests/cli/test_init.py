@@ -51,6 +51,7 @@ def test_its_files_are_checked_tested_and_run_as_they_stand(anywhere: Cli) -> No
         assert program.stdout.splitlines()[-1:] == ["Good morning, Ada!"], program.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_its_files_are_typed_and_formatted(anywhere: Cli) -> None:
     anywhere("init")

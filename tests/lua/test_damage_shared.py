@@ -162,8 +162,7 @@ MENDED: dict[str, Step] = {
 }
 
 
-@pytest.mark.parametrize("when", ["met", "looked for"])
-@pytest.mark.parametrize("key", QUEUE_KEYS)
+@pytest.mark.parametrize(("key", "when"), combined(QUEUE_KEYS, ["met", "looked for"]))
 async def test_a_key_of_the_queue_that_holds_something_else_stops_nothing(
     server_url: str, whole_world: dict[str, str], key: str, when: str
 ) -> None:

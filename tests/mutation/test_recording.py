@@ -12,7 +12,7 @@ from tests.mutation.record import Record, carried_over, packed, unpacked
 from tests.mutation.recording import record_missing
 from tests.mutation.tree_copy import TreeCopy
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # of a tool, not of the product
 
 DURATIONS = "config/holdfast_config/durations.py"
 KILLED = """

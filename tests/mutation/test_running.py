@@ -27,7 +27,7 @@ from tests.mutation.sampler import (
 )
 from tests.mutation.tree_copy import TreeCopy
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]  # of a tool, not of the product
 
 FILE = "config/holdfast_config/durations.py"
 TESTS = "tests/config/test_durations.py"
