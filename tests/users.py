@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -94,3 +96,28 @@ def needs_users() -> None:
         pytest.skip("only root can be other users")
     if interpreter(STRANGER) is None:
         pytest.skip(f"no other user can run any of {', '.join(PYTHONS)}")
+
+
+# A user whom the modes of files bind, in the process of the test: root without its capabilities, also in what it runs.
+
+PR_GET_SECUREBITS, PR_SET_SECUREBITS = 27, 28
+NOROOT, NO_SETUID_FIXUP = 1, 4  # for programs that it runs, and for access(2)
+CAPABILITIES_3 = 0x20080522
+
+
+@contextmanager
+def bound_by_modes() -> Iterator[None]:
+    """In the block this thread, and each process that it starts, has no rights on files but those of their modes."""
+    if os.geteuid() != 0:
+        yield
+        return
+    kernel = ctypes.CDLL(None, use_errno=True)
+    header, before, none = (ctypes.c_uint32 * 2)(CAPABILITIES_3, 0), (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
+    bits = kernel.prctl(PR_GET_SECUREBITS)
+    assert kernel.capget(header, before) == kernel.prctl(PR_SET_SECUREBITS, bits | NOROOT | NO_SETUID_FIXUP) == 0
+    none[1], none[4] = before[1], before[4]  # permitted, to have them again; none is effective
+    assert kernel.capset(header, none) == 0
+    try:
+        yield
+    finally:
+        assert kernel.capset(header, before) == kernel.prctl(PR_SET_SECUREBITS, bits) == 0

@@ -204,6 +204,15 @@ NO_FLOWS: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.parametrize("option", [{"task_id": "t"}, {"key": "own"}, {"unique": "u"}, {"debounce": "d", "delay": 1}])
+def test_the_key_of_a_flow_names_no_task_that_has_an_id_or_may_be_dropped(option: dict[str, Any]) -> None:
+    """A task that the store drops as a duplicate must not hold an id: the next call of the flow would find it ended."""
+    flow = chain(TaskSpec(text="first"), TaskSpec(text="last", **option), key="k")
+    first, last = flow.specs("q")
+    assert (first.key, last.key) == ("k/1", option.get("key"))
+    assert (last.unique, last.debounce) == (option.get("unique"), option.get("debounce"))
+
+
 @pytest.mark.parametrize(("make", "why"), NO_FLOWS.values(), ids=NO_FLOWS)
 def test_what_is_no_flow_is_named(make: Any, why: str) -> None:
     with pytest.raises(InvalidTaskError, match=why):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -82,10 +83,12 @@ def worker(store: Store, redis_settings: RedisSettings) -> Worker:
 
 
 class Lossy:
-    """A store whose answers are lost: each call named in `losses` is performed and then fails, that many times."""
+    """A store whose answers are lost: each call named in `losses` is performed and then fails, that many times.
+    The first calls, as many as are `spared`, do not fail."""
 
-    def __init__(self, store: Store, losses: dict[str, int]) -> None:
+    def __init__(self, store: Store, losses: dict[str, int], spared: int = 0) -> None:
         self._store = store
+        self.spared = spared
         self.losses = losses
         self.seen: list[Any] = []
 
@@ -97,7 +100,9 @@ class Lossy:
         async def lost(*args: Any, **kwargs: Any) -> Any:
             self.seen.append(args)
             answer = await call(*args, **kwargs)
-            if self.losses[name]:
+            if self.spared:
+                self.spared -= 1
+            elif self.losses[name]:
                 self.losses[name] -= 1
                 raise StoreUnavailableError("the answer was lost")
             return answer
@@ -146,6 +151,50 @@ async def test_patience_ends_with_the_error_of_the_store(store: Store, redis_set
         await manager.run_tasks([TaskSpec(text="x")] * 150)
     assert len(lossy.seen) == 3
     assert given_up.value.__notes__ == ["0 of 150 tasks were accepted before this error"]
+
+
+CALLS: dict[str, Callable[[TaskManager], Awaitable[object]]] = {
+    "one": lambda manager: manager.run_task("x"),
+    "one with options": lambda manager: manager.run_task("x", unique="u"),
+    "one that is prepared": lambda manager: manager.submit([manager.prepare(TaskSpec(text="x"))]),
+    "a list": lambda manager: manager.run_tasks([TaskSpec(text="x")]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_an_error_says_how_many_tasks_were_accepted_before_it(
+    store: Store, redis_settings: RedisSettings, call: str
+) -> None:
+    lossy = Lossy(store, {"submit": 1000, "submit_with_options": 1000})
+    patience = SubmitRetries(attempts=1, first_wait=0.0, longest_wait=0.0)
+    with pytest.raises(StoreUnavailableError) as given_up:
+        await CALLS[call](TaskManager(lossy, queue=redis_settings.queue, retries=patience))
+    assert given_up.value.__notes__ == ["0 of 1 tasks were accepted before this error"]
+
+
+async def test_an_error_counts_the_chunks_that_were_taken(store: Store, redis_settings: RedisSettings) -> None:
+    lossy = Lossy(store, {"submit": 1000}, spared=1)
+    manager = TaskManager(lossy, queue=redis_settings.queue, retries=SubmitRetries(attempts=1))
+    with pytest.raises(StoreUnavailableError) as given_up:
+        await manager.submit([manager.prepare(TaskSpec(text="x"))] * (2 * CHUNK + 1))
+    assert given_up.value.__notes__ == [f"{CHUNK} of {2 * CHUNK + 1} tasks were accepted before this error"]
+
+
+async def test_the_time_of_the_first_try_counts() -> None:
+    """The first try alone takes the time that a producer has: no second one follows. Time passes in fact."""
+    tries, patience = 0, SubmitRetries(seconds=0.05, first_wait=0.0, longest_wait=0.0)
+
+    async def fail() -> None:
+        nonlocal tries
+        tries += 1
+        begun = time.monotonic()
+        while time.monotonic() - begun < patience.seconds:
+            await anyio.lowlevel.checkpoint()
+        raise StoreUnavailableError("away")
+
+    with pytest.raises(StoreUnavailableError):
+        await patience.call(fail)
+    assert tries == 1
 
 
 async def test_only_an_absent_store_is_asked_again(store: Store, redis_settings: RedisSettings) -> None:

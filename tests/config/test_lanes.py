@@ -54,6 +54,11 @@ def test_a_spelling_of_lanes(given: object, parsed: tuple[Lane, ...]) -> None:
         ("a;rate=100", f"{RATE}, not '100'"),
         ("a;rate=5/x", f"{RATE}, not '5/x'"),
         ("a;burst=5", "a burst needs a rate"),
+        *(
+            (f"a;rate=1/s;{name}={text}", f"a {name} must be a whole number from 1 to 1000000, not {text!r}")
+            for name in ("burst", "limit", "keys")
+            for text in ("0", "2.5", "1000001", "many", "")
+        ),
         ("a;limit=1;limit=2", "gives the limit of lane a twice"),
         ("a;speed=1", "the options of a lane are weight, rate, burst, limit, keys, timeout and end, not 'speed'"),
         ("a;timeout=0", f"{TIMEOUT}, not '0'"),
@@ -74,6 +79,16 @@ def test_a_table_of_a_file_gives_lanes_in_its_order(read: Load, tmp_path: Path) 
     (tmp_path / "supervisor.toml").write_text('[lanes]\n"bindu:tasks:high" = 6\n[lanes."bindu:tasks"]\nweight = 3\n')
     assert read().lanes == TWO
     assert read().weights == (6, 3)
+
+
+@pytest.mark.parametrize("name", ["weight", "burst", "limit", "keys"])
+@pytest.mark.parametrize("value", ["2.5", "2.0", "true", '"x"', "[2]"])
+def test_a_number_of_a_file_that_is_not_whole_is_refused(
+    problems: Problems, tmp_path: Path, name: str, value: str
+) -> None:
+    (tmp_path / "supervisor.toml").write_text(f'[lanes.a]\nrate = "1/s"\n{name} = {value}\n')
+    (said,) = problems()
+    assert f"a {name} must be a whole number from 1 to 1000" in said
 
 
 def test_an_unknown_option_of_a_lane_is_named(problems: Problems, tmp_path: Path) -> None:

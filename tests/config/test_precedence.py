@@ -77,6 +77,18 @@ def test_a_host_of_a_stronger_layer_beats_the_url_of_a_weaker_one(read: Load) ->
     assert read(environ | {"REDIS_HOST": "two"}).store_url == "redis://one:1/1"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "store"), [("REDIS_HOST", "one", "redis://one:6379/0"), ("REDIS_URL", "redis://one:1/1", None)]
+)
+@pytest.mark.parametrize("kind", ["memory", "redis"])
+def test_a_server_of_a_stronger_layer_beats_the_kind_of_store_of_a_weaker_one(
+    read: Load, tmp_path: Path, name: str, value: str, store: str | None, kind: str
+) -> None:
+    (tmp_path / "supervisor.toml").write_text(f'scheduler_type = "{kind}"\n')
+    assert read({name: value}).store_url == (store or value)
+    assert read({name: value}, scheduler_type="memory").store_url == "memory://"
+
+
 def test_credential_files_stand_between_environment_and_files(read: Load, tmp_path: Path) -> None:
     (tmp_path / "redis_password").write_text("s3cret\n")
     (tmp_path / "redis_url").write_text("redis://from-credential:1/0\n")

@@ -59,6 +59,14 @@ async def test_the_callback_runs_when_all_have_ended_and_is_given_the_counts(man
     assert (record.state, record.counts, record.then) == (BatchState.ENDED, counts, "import.then")
 
 
+async def test_an_unknown_batch_has_no_tasks_to_list(manager: TaskManager) -> None:
+    await manager.run_tasks(specs("a"), batch="b1")
+    for batch_id in ("b", "b2"):
+        with pytest.raises(UnknownBatchError, match=f"no batch {batch_id};"):
+            await anext(manager.batch(batch_id).tasks())
+    assert [task.task_id async for task in manager.batch("b1").tasks("failed")] == []
+
+
 async def test_a_task_is_told_its_batch(manager: TaskManager, shop: Shop) -> None:
     await manager.run_tasks(specs("a", "b"), batch="b1")
     await manager.run_task("alone")

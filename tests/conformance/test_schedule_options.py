@@ -207,3 +207,19 @@ async def test_the_pause_of_a_continue_is_its_own(stand: Stand) -> None:
     await stand.settle("a", delivery, Settle.COMPLETED)
     assert await fire(stand) == [first]
     assert len(await fire(stand)) == 2
+
+
+async def test_a_resume_of_a_schedule_that_was_set_anew_meanwhile_changes_nothing(stand: Stand) -> None:
+    """The caller has worked out the next run by the schedule that it saw, which may be a quite different one."""
+    schedules = Schedules(stand.store, stand.queue)
+    await set_(stand, every="1h")
+    await schedules.pause("j", "holidays")
+    seen = await schedules.get("j")
+    await set_(stand, every="2h")
+    now = await schedules.get("j")
+    assert (now.generation, bool(now.paused)) == (seen.generation + 1, True)
+    assert await stand.store.resume_schedule("j", seen.generation, seen.expected, seen.due) == "changed"
+    assert await schedules.get("j") == now
+    assert await stand.store.resume_schedule("j", now.generation, now.expected, now.due) == "resumed"
+    assert await stand.store.resume_schedule("j", now.generation, now.expected, now.due) == "running"
+    assert await stand.store.resume_schedule("none", 1, None, None) == "unknown"

@@ -37,7 +37,8 @@ def quarantine(number: int) -> Slot:
 
 
 class History:
-    """A parent without a shell: forks succeed at once unless `fork_fails`, with pids that count up."""
+    """A parent without a shell: forks succeed at once unless `fork_fails`, with pids that count up. `known`: the
+    generations whose settings the shell still has; a fork of any other generation is a fault."""
 
     def __init__(self, workers: int = 2, policy: SupervisionPolicy = POLICY) -> None:
         self.now = 1000.0
@@ -46,6 +47,7 @@ class History:
         self.fork_fails = False
         self.settings_error = ""
         self.host: Host = BOUNDLESS
+        self.known = {0}
         self._pid = 100
 
     def started(self) -> History:
@@ -73,12 +75,15 @@ class History:
             if isinstance(command, Fork):
                 self._fork(command)
             if isinstance(command, ReadSettings):
+                if not self.settings_error:
+                    self.known = {*self.known.intersection(command.needed), command.generation}
                 self.event(SettingsRead(command.generation, self.settings_error))
             if isinstance(command, MeasureHost):
                 self.event(HostMeasured(self.host))
         return self.done[before:]
 
     def _fork(self, command: Fork) -> None:
+        assert command.generation in self.known, f"the settings of generation {command.generation} are gone"
         self._pid += 1
         if self.fork_fails:
             self.event(ForkFailed(command.slot, "EAGAIN", 0.0))

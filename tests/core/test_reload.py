@@ -175,6 +175,43 @@ def test_a_reload_during_a_reload_overtakes_it() -> None:
     assert history.view.reloaded == Reloaded(2)
 
 
+@pytest.mark.parametrize("reloads", [1, 2, 3])
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_generation_that_serves_keeps_its_settings_through_reloads_that_fail(reloads: int, refused: bool) -> None:
+    """No worker of the new generations is ever ready. So one of the old is forked again when it dies."""
+    history = History(2).started()
+    for _ in range(reloads):
+        reload(history)
+    if refused:
+        history.settings_error = "supervisor.toml: workers: must be a number"
+        reload(history)
+    fail_back_to(history, 0)
+    history.die(worker(0), -signal.SIGKILL)
+    history.pass_time(30.0)
+    assert generations(history) == [0, 0]
+
+
+def test_a_generation_that_has_proven_itself_keeps_its_settings_when_the_next_one_fails() -> None:
+    """The reload that began it had not replaced everybody yet."""
+    history = History(3).started()
+    reload(history)
+    boot(history, worker(3))
+    assert history.view.reload is not None
+    reload(history)
+    fail_back_to(history, 1)
+    history.die(worker(3), -signal.SIGKILL)
+    history.pass_time(30.0)
+    assert history.child(worker(3)).generation == 1
+
+
+def fail_back_to(history: History, generation: int) -> None:
+    """No worker of a new generation is ever ready, until this generation serves again."""
+    while history.view.generation != generation:
+        for slot in [slot for slot in history.workers() if history.child(slot).ready_at is None]:
+            history.boot_failed(slot)
+        history.pass_time(2.0)
+
+
 def test_settings_that_cannot_be_read_change_nothing() -> None:
     history = History(1).started()
     history.settings_error = "supervisor.toml: workers: must be a number"

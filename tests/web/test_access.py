@@ -16,7 +16,7 @@ import redis.asyncio
 from holdfast.store import open_store
 from holdfast.store.redis.admin import MOST_OF_ONE
 from holdfast.store.redis.keys import Keys
-from holdfast_config import RedisSettings
+from holdfast_config import RedisSettings, Settings
 from holdfast_config.web_users import Role
 from holdfastd.control.allowed_hosts import AllowedHosts
 from holdfastd.web.access import forms
@@ -105,6 +105,23 @@ async def test_a_change_that_another_site_asks_for_is_refused(redis_settings: Re
             answer = await here.browser.post("/lanes/pause", data=form, headers={"sec-fetch-site": origin})
             assert answer.status_code == 403
         assert not any(lane.is_paused for lane in (await here.manager.lanes()).lanes)
+
+
+async def test_where_everybody_only_reads_no_account_changes_anything(tmp_path: Path) -> None:
+    """The setting counts for each way in: both tokens, users of the file with and without a password, and a proxy."""
+    users = tmp_path / "users"
+    users.write_text("".join(f"{name}:operator:\n" for name in ("ada", "grace")))
+    users.chmod(0o600)
+    token, of_viewer = "a-token-of-operators", "a-token-of-viewers"
+    given = {"web_token": token, "web_viewer_token": of_viewer, "web_users_file": users, "web_proxy_role": "operator"}
+    for read_only in (False, True):
+        accounts = Accounts.of(Settings(web_read_only=read_only, **given))
+        expected = Role.VIEWER if read_only else Role.OPERATOR
+        ways = accounts.with_token(token), accounts.named("ada"), accounts.of_proxy("ada"), accounts.of_proxy("other")
+        assert [account and account.role for account in ways] == [expected] * len(ways)
+        viewer = accounts.with_token(of_viewer)
+        assert viewer
+        assert viewer.role is Role.VIEWER
 
 
 async def test_a_viewer_reads_and_changes_nothing(redis_settings: RedisSettings) -> None:

@@ -281,7 +281,8 @@ async def test_batches_dead_letters_and_reports_are_those_of_the_manager(redis_s
         assert (await ok(await here.program.post(f"{API}/batches/b1/seal")))["state"] == "sealed"  # type: ignore[index]
         canceled = await ok(await here.program.post(f"{API}/batches/b1/cancel"))
         assert canceled["counts"]["canceled"] == 2  # type: ignore[index]
-        problem(await here.program.get(f"{API}/batches/none"), 404)
+        for path in ("batches/none", "batches/none/tasks", "batches/none/tasks?after=5"):
+            problem(await here.program.get(f"{API}/{path}"), 404)
         events = await ok(await here.program.get(f"{API}/events", params={"task": "b1.1", "kind": "canceled"}))
         assert [each["id"] for each in events["events"]] == ["b1.1"]  # type: ignore[index]
         problem(await here.program.get(f"{API}/events?kind=odd"), 400)
