@@ -69,6 +69,12 @@ async def test_an_address_that_asks_for_nonsense_is_answered_with_a_sentence(
         ]
 
 
+async def test_a_state_that_does_not_exist_is_refused_with_the_possible_ones(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        refused = await here.page("/tasks?state=failed,lost", 400)
+        assert "is not allowed: use one of " in refused
+
+
 async def test_no_text_of_a_user_becomes_markup(redis_settings: RedisSettings) -> None:
     async with site(redis_settings) as here:
         manager = here.manager

@@ -90,6 +90,7 @@ def test_templates_that_a_child_has_compiled_are_compiled_by_nobody_else(monkeyp
         ("tell the supervisor so; a supervisor runs", []),
         ("run more workers (supervisor scale N), or raise it", ["supervisor scale N"]),
         ("supervisor lanes set mail --rate N/s", ["supervisor lanes set mail --rate N/s"]),
+        ("supervisor start --lanes mail, or add it", ["supervisor start --lanes mail"]),
         ("<b> supervisor start", ["supervisor start"]),
     ],
 )

@@ -6,7 +6,7 @@ import enum
 import re
 from collections.abc import Mapping
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -18,6 +18,7 @@ A = TypeVar("A", bound=msgspec.Struct)
 NONE = "none"  # the text that stands for no value
 EMPTY: Mapping[str, object] = MappingProxyType({})
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
+_ITEM = re.compile(r"(\w+)\[(\d+)\]")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 
 
@@ -53,6 +54,12 @@ def misfit(
     hints = {each.name: each.type for each in msgspec.structs.fields(wanted)} if wanted else {}
     if field in hints and field in values and (allowed := _allowed(hints[field])):
         return InvalidArgumentError(f"{field}: {shown(values[field])} is not allowed: use {allowed}", field)
+    if item := _ITEM.fullmatch(field):
+        name, given = item[1], values.get(item[1])
+        of = [get_args(kind)[0] for kind in kinds_of(hints.get(name)) if get_origin(kind) is list]
+        if of and isinstance(given, list) and (allowed := _allowed(of[0])):
+            value = cast("list[object]", given)[int(item[2])]
+            return InvalidArgumentError(f"{name}: {shown(value)} is not allowed: use {allowed}", name)
     if wanted and unknown and not place:
         return InvalidArgumentError(f"{field}: not possible here; possible are {', '.join(hints)}", field)
     sentence = _PLACE.sub("", text)

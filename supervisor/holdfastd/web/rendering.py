@@ -36,7 +36,7 @@ NONE = "-"
 PAYLOAD = 20_000  # characters of a payload that a page shows, unless the user asks for all
 COMMAND = re.compile(
     r"(?<!the )(?<!a )\bsupervisor (?:(?:dead|queue|db|service) [a-z-]+|lanes (?:set|resume) [^\s;,]+|[a-z-]+)"
-    r"(?: --[a-z-]+(?: [A-Z][\w/]*)?| [A-Z_]+\b)*"
+    r"(?: --lanes [^\s;,]+| --[a-z-]+(?: [A-Z][\w/]*)?| [A-Z_]+\b)*"
 )
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 LONGEST_ID = 16  # characters of an id in a table
@@ -70,7 +70,13 @@ def problem_page(request: Request, status: int, title: str, text: str) -> HTMLRe
     near = [(entry.path, entry.title) for entry in ENTRIES if entry.is_above(request.url.path, request.query_params)]
     ways = list(dict.fromkeys([*near, *WAYS]))
     sought = request.query_params.get("id") or request.query_params.get("name") or request.url.path.rpartition("/")[2]
-    known = {"title": title, "problem": text, "is_calm": status == 404, "ways": ways, "sought": sought[:200]}
+    known = {
+        "title": title,
+        "problem": text,
+        "is_calm": status == 404,
+        "ways": ways,
+        "sought": sought[:200] * (status == 404),
+    }
     return page(request, "problem.html", status, **known)
 
 

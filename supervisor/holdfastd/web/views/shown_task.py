@@ -164,7 +164,10 @@ _TITLES = {
 }
 _STEP = re.compile(r"step (\d+) is ")
 UUID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")  # a line shows its first eight characters
-_IDS = re.compile(r" \(pid \d+, incarnation [^)]*\)|, delivery \d+$")
+_BRIEFLY = (  # what a line says only with the ids of processes, turns and messages
+    (re.compile(r" \(pid \d+, incarnation [^)]*\)|, delivery \d+$|^turn \d+ (?=completed|asks)"), ""),
+    (re.compile(r"^continues with message \S+"), "continues with a message"),
+)
 VALUE = 400  # bytes of a step's value that a page shows, unless the user asks for all
 GAP_MS = 1000  # between two lines; a longer time is shown
 SHORT_MS = 10  # a shorter wait for a worker is no chapter of its own
@@ -246,7 +249,7 @@ def story(
         at_ms, event, chapter = int(entry["at_ms"]), str(entry["event"]), chapters[-1]
         word = kinds.get((at_ms, event), event)
         line = _line(entry, task, at_ms - before_ms, steps)
-        line = line if with_ids else replace(line, text=_IDS.sub("", line.text))
+        line = line if with_ids else replace(line, text=_briefly(line.text))
         before_ms, after = at_ms, AFTER.get(word)
         if after is None or (after is state and word != TaskEvent.CLAIMED):
             chapter.lines.append(line)
@@ -264,6 +267,12 @@ def story(
     return _without_short_waits(
         [each for each in chapters if each.lines or (each.kind is not BarKind.UNKNOWN and each.end_ms > each.start_ms)]
     )
+
+
+def _briefly(text: str) -> str:
+    for part, words in _BRIEFLY:
+        text = part.sub(words, text)
+    return text
 
 
 def _without_short_waits(chapters: Sequence[Chapter]) -> list[Chapter]:
@@ -455,7 +464,7 @@ def picture(
     own = list(_phases(task, end))
     tracks, drawn = list[Track](), list(own)
     for parent in parents:
-        phases = [each for each in _phases(parent, parent.finished_ms or now_ms) if start < each.end_ms <= end]
+        phases = [each for each in _phases(parent, parent.finished_ms or now_ms) if start <= each.end_ms <= end]
         phases = [replace(each, start_ms=max(start, each.start_ms)) for each in phases]
         tracks.append(Track("", _bars(phases, start, scale), task=parent.task_id))
         drawn += phases
