@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
@@ -19,6 +20,26 @@ from tests.web.test_pages import push
 pytestmark = pytest.mark.anyio
 
 SCRIPT = "<script>alert(1)</script>"
+
+
+async def test_what_failed_in_a_batch_is_told_by_its_kind_and_found_in_the_list(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here, working(redis_settings):
+        specs = [TaskSpec(name="broken", kwargs={"why": why}) for why in ("no paper", "no paper", "no ink")]
+        await here.manager.run_tasks(specs, batch="print-1")
+        await here.manager.batch("print-1").wait(60)
+        await here.manager.run_tasks([TaskSpec(text="x", lane="later")], batch="other-1")
+        listed = await here.page("/batches?state=failed")
+        assert ("print-1" in listed, "other-1" in listed, "Retry 3…" in listed) == (True, False, True)
+        assert "other-1" not in await here.page("/batches?state=ended")
+        assert "print-1" not in await here.page("/batches?state=open")
+        assert "print-1" not in await here.page("/batches?text=other")
+        assert "No batch matches" in await here.page("/batches?text=third")
+        assert (await here.browser.get("/batches?state=red", headers=HTML)).status_code == 400
+        shown = await here.page("/batch?id=print-1")
+        assert [text in shown for text in ("Retry all 3…", "Retry 2…", "Retry 1…")] == [True] * 3
+        of_kind = re.search(r'href="(/tasks/bulk[^"]*)">Retry 2…', shown)
+        assert of_kind
+        assert "<b>2</b> tasks<" in await here.page(unescape(of_kind[1]))
 
 
 async def test_a_batch_shows_its_tasks_and_is_canceled(redis_settings: RedisSettings) -> None:
