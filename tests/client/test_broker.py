@@ -137,7 +137,7 @@ async def test_the_end_of_the_block_lets_running_tasks_finish() -> None:
 
     async def slow(messages: list[dict[str, Any]]) -> str:
         began.set()
-        await anyio.sleep(0.1)
+        await anyio.sleep(0.1)  # something to finish
         return "done"
 
     async with create_broker(type="memory") as broker:

@@ -28,7 +28,7 @@ async def meanwhile(waiting: Callable[[], Awaitable[T]], event: Callable[[], Awa
     with anyio.fail_after(LONG):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
-            await anyio.sleep(0.02)
+            await anyio.sleep(0.02)  # most waits have begun by then; either order is right
             await event()
     return answers[0]
 

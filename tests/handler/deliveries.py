@@ -68,11 +68,11 @@ async def run_handler(
     on_stuck: Callable[[], None] = lambda: None,
     thread_grace: float = GRACE,
 ) -> Outcome:
-    """The outcome of a delivery (None: of "hello") with a fresh task, in at most ten seconds."""
+    """The outcome of a delivery (None: of "hello") with a fresh task, in at most thirty seconds."""
     delivery = delivery or delivery_of()
     chosen = handler if isinstance(handler, Handler) else handler_of(handler)
     threads = Threads(limiter or anyio.CapacityLimiter(4), on_stuck, thread_grace)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         return await run(chosen, delivery, task or Task(delivery), threads, timeout)
 
 

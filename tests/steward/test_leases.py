@@ -46,7 +46,7 @@ async def test_a_new_steward_vouches_as_soon_as_it_hears_of_its_family(surroundi
         await anyio.wait_all_tasks_blocked()
         surroundings.roster.worker_started(Born(A))
         surroundings.roster.worker_started(Born(B))
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while not surroundings.store.calls:
                 await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()

@@ -325,7 +325,7 @@ async def test_a_request_that_comes_slowly_loses_its_connection(redis_settings: 
                 assert await reader.read() == b""
         writer.close()
         async with here.stream() as stream:  # its request has come, so it may last
-            await asyncio.sleep(0.6)
+            await asyncio.sleep(2 * Impatient.request_within)  # longer than a request may take
             await here.manager.run_task("hello")
             await stream.named()
 

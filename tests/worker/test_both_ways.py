@@ -309,7 +309,7 @@ async def test_what_a_shield_protects_is_finished_first(play: Play) -> None:
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.sleep(SHORT)
+                await anyio.sleep(SHORT)  # something to finish
                 play.told.append("finished")
 
     report = await play.settled(handler, "drain")

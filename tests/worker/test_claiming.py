@@ -88,7 +88,7 @@ async def test_a_store_that_keeps_a_worker_from_its_fires_keeps_it_from_its_task
     context = context_of(SimpleNamespace(schedule=schedule), SimpleNamespace(call=pull))
     puller = Puller(context, NO_TASKS)
     puller.fires.timeout = 0.01
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(puller.serve)
             await puller.pull_now()
@@ -138,7 +138,7 @@ async def test_a_wait_for_hints_only_is_ended_once_per_answer_when_a_slot_is_fre
     context.state.is_ready = False
     puller = Puller(context, NO_TASKS)
     listener = HintListener(context, puller, NO_TASKS)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(listener.serve)
             group.start_soon(listener.wake)

@@ -252,7 +252,7 @@ async def test_a_thousand_calls_a_second_are_a_command_each_tenth() -> None:
         parts, began = stage.parts.of(delivery_of()), anyio.current_time()
         for number in range(500):
             parts.show(str(number), "")
-            await anyio.sleep(0.001)
+            await anyio.sleep(0.001)  # a rate is a number of calls in a real time
         took = anyio.current_time() - began
     assert 1 < len(stage.store.shown) <= took / 0.1 + 1
 
