@@ -99,7 +99,9 @@ def test_a_number_is_of_a_worker_and_a_beginning_that_fits_several_workers_is_re
 def test_a_worker_without_stacks_hides_none_of_the_others(short_path: Path) -> None:
     (short_path / "hiding.py").write_text(HIDING)
     with running(short_path, "hiding:handlers", "--workers", "2") as (cli, _):
-        pid = int(cli("submit", "--wait", "--name", "hide", "--data", "{}").lines[0]["result"])
+        done = cli("submit", "--wait", "--name", "hide", "--data", "{}")
+        assert done.status == 0, (done.out, done.err)
+        pid = done.lines[0]["result"]
         shown = cli("stacks")
         (hidden,) = [each for each in workers(cli) if each["pid"] == pid]
         assert shown.status == 1
@@ -109,6 +111,7 @@ def test_a_worker_without_stacks_hides_none_of_the_others(short_path: Path) -> N
 
 
 HIDING = """
+import os
 from holdfast import Handlers
 
 handlers = Handlers()
