@@ -10,13 +10,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 import pytest
 
 from holdfast_config import RedisSettings
 from tests.cli.commands import Cli, clean
 from tests.cli.conftest import running
-from tests.forked import SUPERVISOR, Program
+from tests.forked import COMMAND, SUPERVISOR, Program, popen
 
 SLOW = '''
 import asyncio
@@ -237,3 +238,45 @@ def test_more_workers_than_the_host_can_hold_are_refused_in_one_line(alone: Cli)
     )
     assert (limited.returncode, limited.stderr.count("\n")) == (78, 1)
     assert "cannot hold 200 workers, 50 at most: a process may have 250 files open" in limited.stderr
+
+
+NAMED = """
+from holdfast import Handlers
+
+handlers = Handlers()
+for number in range({count}):
+    handlers.register(f"part {{number}}")(lambda x=0: x)
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "more", "lines"),
+    [
+        (2, "", ["handlers: part 0, part 1", "submit --name 'part 0' --data JSON"]),
+        (7, "", ["handlers: part 0, part 1, part 2, part 3, part 4 and 2 more", "submit --name 'part 0' --data JSON"]),
+        (2, "handlers.default(lambda messages: 1)", ["submit TEXT"]),
+    ],
+)
+def test_the_last_lines_of_start_say_what_can_be_submitted(
+    short_path: Path, count: int, more: str, lines: list[str]
+) -> None:
+    (short_path / "named.py").write_text(NAMED.format(count=count, more=more))
+    places = ("--runtime-dir", str(short_path / "run"), "--state-dir", str(short_path / "state"))
+    words = ["start", "named:handlers", *places, "--workers", "2"]
+    process = popen(COMMAND, words, cwd=short_path, env=clean({}), stdin=DEVNULL, stderr=PIPE, text=True)
+    assert process.stderr is not None
+    printed = list[str]()
+    for line in process.stderr:
+        printed.append(line)
+        if "Ctrl-C drains" in line:
+            break
+    process.terminate()
+    process.stderr.read()
+    process.wait(60)
+    process.stderr.close()
+    after = printed[next(number for number, line in enumerate(printed) if "workers ready, " in line) + 1 :]
+    assert [each.removeprefix("supervisor: ") for each in after] == [
+        *(f"{line}\n" for line in lines[:-1]),
+        f"submit work with: supervisor {lines[-1]}; Ctrl-C drains and ends\n",
+    ]

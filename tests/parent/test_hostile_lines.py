@@ -86,7 +86,7 @@ def lines_like(messages: Sequence[object], encoded: Callable[[object], bytes], s
 
 REQUESTS = [AskStatus(), AskScale(3), AskStacks(INCARNATION), AskReload(wait=True), AskStop(now=True)]
 OF_CHILDREN: list[FromChild] = [
-    Ready(),
+    Ready(["mail.send", "greet"], 3),
     Beat(["t1", "t2"], 3, "degraded", "old"),
     BootFailed(78, "no module", "Traceback"),
     Drained(1, 2),

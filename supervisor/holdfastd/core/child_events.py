@@ -175,8 +175,8 @@ def message_received(view: View, event: MessageReceived, now: float) -> Step:
 
 def _read(view: View, child: Child, message: FromChild, now: float) -> Step:
     match message:
-        case channel.Ready():
-            return ready(view, child, now)
+        case channel.Ready(served=served, more=more):
+            return ready(view, replace(child, served=tuple(served), served_more=more), now)
         case channel.Beat(running=running, settled=settled, degraded=degraded, recycle_reason=why):
             view = quarantine.task_started(view, child, running)
             child = replace(child, running=tuple(running), settled=settled, degraded=degraded, recycle_reason=why)

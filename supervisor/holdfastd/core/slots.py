@@ -128,7 +128,7 @@ class Child:
     """The state of a slot with a living child, which is one incarnation. Times are monotonic seconds. `generation`: the
     generation of the code that it runs. `recycle_reason`: why the worker asks to be replaced, or empty. `running`: ids
     of the tasks it runs; `settled`: how many tasks it has settled. `held`: how many tasks a drained worker still had
-    when it ended."""
+    when it ended. `served` and `served_more`: the handlers of the message Ready."""
 
     slot: Slot
     incarnation: str
@@ -148,6 +148,8 @@ class Child:
     silence_told_at: float = -math.inf  # to the steward
     sigstopped_at: float | None = None
     boot_error: BootError | None = None
+    served: tuple[str, ...] = ()
+    served_more: int = 0
     leaving: Leaving | None = None
 
     @property

@@ -5,6 +5,7 @@ ready, and a line when a stop waits for tasks.
 from __future__ import annotations
 
 import time
+from shlex import quote
 
 import psutil
 
@@ -117,7 +118,15 @@ def start_lines(view: View, store_url: str) -> list[str]:
     """The lines to print when all workers are ready."""
     workers = counted(view.target, "worker")
     where = f"embedded store {store_url}" if STORE in view.seats else f"store {store_url}"
-    return [f"{workers} ready, {where}", "submit work with: supervisor submit TEXT; Ctrl-C drains and ends"]
+    worker = next((child for child in view.claiming() if child.served), None)
+    if worker is None:
+        return [f"{workers} ready, {where}", "submit work with: supervisor submit TEXT; Ctrl-C drains and ends"]
+    more = f" and {worker.served_more} more" if worker.served_more else ""
+    return [
+        f"{workers} ready, {where}",
+        f"handlers: {', '.join(worker.served)}{more}",
+        f"submit work with: supervisor submit --name {quote(worker.served[0])} --data JSON; Ctrl-C drains and ends",
+    ]
 
 
 # Measures memory and CPU of the children with psutil. A child that cannot be measured is left out, without an error.

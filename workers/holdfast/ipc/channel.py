@@ -17,11 +17,16 @@ from msgspec import Meta
 from holdfast.core.plain_json import Real, Whole
 
 MOST_NAMED = 100  # tasks in one message
+MOST_SERVED = 5  # handlers in one message
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """From a child: it has booted. A worker has registered and is about to wait for tasks; a steward has checked the
-    store."""
+    store. `served`: the first handlers of a worker that takes only tasks of named handlers, by name; `more`: the number
+    of its other handlers."""
+
+    served: Annotated[list[str], Meta(max_length=MOST_SERVED)] = []
+    more: Whole = 0
 
 
 class BootFailed(msgspec.Struct, frozen=True, tag="boot-failed"):

@@ -20,7 +20,7 @@ from holdfast.core.worker_records import Admission, LeftInbox
 from holdfast.errors import HandlerError
 from holdfast.exits import ChildExit
 from holdfast.handler.handler import Handler
-from holdfast.ipc.channel import BootFailed, Drain, Drained, Link, Ready
+from holdfast.ipc.channel import MOST_SERVED, BootFailed, Drain, Drained, Link, Ready
 from holdfast.os.main_thread import opened
 from holdfast.telemetry.port import Telemetry
 from holdfast.worker.claims_ahead import ClaimsAhead
@@ -167,6 +167,8 @@ class QueueWorker:
         self._puller = Puller(context, self._ahead, telemetry.fires)
         self._listener = HintListener(context, self._puller, self._ahead)
         self._declared_schedules = DeclaredSchedules(context, handler)
+        names = [] if handler.default else sorted(handler.named)
+        self._ready = Ready(names[:MOST_SERVED], len(names[MOST_SERVED:]))
         # If a lifespan ends early, the object that handlers share is gone, so the worker ends.
         self._lifespans = Lifespans(handler.lifespans, partial(self._end, ChildExit.BUG, 0.0))
 
@@ -190,7 +192,7 @@ class QueueWorker:
         if failure := await self._open_lifespans():
             return await self._refuse(failure)
         await self._register()
-        self._link.send(Ready())
+        self._link.send(self._ready)
         self._begin(self._registration.serve, self._puller.serve, partial(serve_inbox, self._context))
         self._begin(self._renewal.serve, self._renewal.tend_lanes)
         self._begin(self._recycler.serve, self._recycler.try_first_task, self._samples.serve)
