@@ -166,10 +166,24 @@ def test_objects_become_tasks_and_options_fill_what_they_leave_out(cli: Cli) -> 
     assert cli("tasks", "show", "b", "--json").document["lane"] == "high"
 
 
+def test_a_name_fills_lines_without_one_and_a_line_that_names_another_handler_is_refused(cli: Cli) -> None:
+    lines = [{"kwargs": {"x": 1}, "task_id": "a"}, {"name": "n", "task_id": "b"}]
+    answer = cli("submit", "--jsonl", "-", "--name", "n", stdin="\n".join(map(json.dumps, lines)).encode())
+    assert answer.out.split() == ["a", "b"]
+    assert [cli("tasks", "show", task, "--json").document["name"] for task in "ab"] == ["n", "n"]
+    refused = cli("submit", "--jsonl", "-", "--name", "n", stdin=b'{"name": "n"}\n{"name": "other"}\n')
+    assert refused.status == 1
+    assert refused.err == "supervisor: line 2: name: 'other', but --name is 'n': omit one of them; 0 tasks accepted\n"
+
+
 @pytest.mark.parametrize(
     ("bad", "text"),
     [
-        (b'{"txet": "a"}', "unknown field `txet`"),
+        (b'{"txet": "a"}', "txet: not possible here; did you mean text?"),
+        (b'{"name": "n", "args": {"x": 1}}', "args: not possible here; did you mean kwargs?"),
+        (b'{"name": "n", "handler": "n"}', "handler: not possible here; did you mean name?"),
+        (b'{"zzz": 1}', "zzz: not possible here; possible are text, data, name, kwargs, "),
+        (b'{"text": "a", "delay": "5m"}', "delay: Expected `float | null`, got `str`"),
         (b"[1]", "Expected `object`"),
         (b"{", "truncated"),
         (b'{"text": "\xff"}', "not UTF-8"),

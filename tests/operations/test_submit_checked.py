@@ -62,6 +62,23 @@ async def test_arguments_that_no_worker_takes_are_refused_at_once(redis_settings
         assert [task.lane for task in tasks.tasks] == ["money"] * 3
 
 
+async def test_keys_that_other_queues_use_are_answered_with_the_right_one(redis_settings: RedisSettings) -> None:
+    async with site(redis_settings) as here:
+        await here.store.publish_handlers([BILLING])
+        task = {"name": "billing", "args": FITS}
+        for body, place in ((task, "args"), ([task], "[0].args")):
+            answer = await here.program.post("/api/v1/tasks", json=body)
+            assert answer.status_code == 400
+            assert answer.json()["detail"] == f"{place}: not possible here; did you mean kwargs?"
+        assert await api(here, {"kwargs": FITS}) == (400, WRAPPED)
+
+
+WRAPPED = (
+    "kwargs: billing: region: is missing; kwargs: is not expected; give the arguments themselves, not an "
+    "object `kwargs` with them"
+)
+
+
 async def test_a_line_of_a_file_is_refused_with_its_number(redis_settings: RedisSettings, cli: Cli) -> None:
     async with site(redis_settings) as here:
         await here.store.publish_handlers([BILLING])

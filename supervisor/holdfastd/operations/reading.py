@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -16,9 +16,24 @@ from holdfast.errors import InvalidTaskError
 A = TypeVar("A", bound=msgspec.Struct)
 
 NONE = "none"  # the text that stands for no value
+# Names that other task queues give to arguments, and the names here.
+_USUAL_NAMES = {
+    **dict.fromkeys(("args", "arguments", "params", "parameters", "input", "inputs"), "kwargs"),
+    **dict.fromkeys(("handler", "task", "function", "job", "type"), "name"),
+    **dict.fromkeys(("message", "prompt", "content"), "text"),
+    **dict.fromkeys(("payload", "body"), "data"),
+    **dict.fromkeys(("id", "job_id"), "task_id"),
+    **dict.fromkeys(("queue", "priority"), "lane"),
+    **dict.fromkeys(("countdown", "delay_seconds", "schedule_in"), "delay"),
+    **dict.fromkeys(("eta", "run_at", "scheduled_at"), "at"),
+    **dict.fromkeys(("retries", "max_retries", "attempts"), "max_attempts"),
+    **dict.fromkeys(("depends_on", "parents"), "after"),
+    **dict.fromkeys(("ttl", "expires_in"), "expires"),
+}
 EMPTY: Mapping[str, object] = MappingProxyType({})
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 _ITEM = re.compile(r"(\w+)\[(\d+)\]")
+_OF_LIST = re.compile(r"\[\d+\]")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 
 
@@ -60,10 +75,19 @@ def misfit(
         if of and isinstance(given, list) and (allowed := _allowed(of[0])):
             value = cast("list[object]", given)[int(item[2])]
             return InvalidArgumentError(f"{name}: {shown(value)} is not allowed: use {allowed}", name)
-    if wanted and unknown and not place:
-        return InvalidArgumentError(f"{field}: not possible here; possible are {', '.join(hints)}", field)
+    if hints and unknown and (not place or _OF_LIST.fullmatch(place[1])):
+        return InvalidArgumentError(f"{field}: not possible here; {_meant(unknown[1], list(hints))}", field)
     sentence = _PLACE.sub("", text)
     return InvalidArgumentError(f"{field}: {sentence}" if field else sentence, field)
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """The argument that was probably meant, or all arguments."""
+    from difflib import get_close_matches  # rarely needed, and every process would keep it
+
+    usual = _USUAL_NAMES.get(name.lower(), "")
+    near = [usual] if usual in known else get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else f"possible are {', '.join(known)}"
 
 
 def kinds_of(hint: Any) -> list[Any]:

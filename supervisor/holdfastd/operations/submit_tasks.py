@@ -199,9 +199,14 @@ class HandlerCalls:
         return {each.name for each in await self._call(self.store.published_handlers) if each.name}
 
 
+WRAPPERS = frozenset({"kwargs", "args", "arguments", "data"})  # names under which arguments are put by mistake
+
+
 def _told(place: str, why: str, free: set[str]) -> str:
     from difflib import get_close_matches  # rarely needed, and every process would keep it
 
+    if place in WRAPPERS and place not in free:
+        return f"{place}: {why}; give the arguments themselves, not an object `{place}` with them"
     near = get_close_matches(place, free, 1)
     return f"{place}: {why}" + (f", did you mean {near[0]}?" if near and place not in free else "")
 

@@ -85,7 +85,8 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option(
     "--jsonl",
     type=click.File("rb"),
-    help="Submit one task for each JSON object, one per line: text, data, name, kwargs, task_id, …",
+    help="Submit one task for each JSON object, one per line: text, data, name, kwargs, task_id, … Options of the "
+    "command count for the keys that a line leaves out.",
 )
 @click.option("--again", is_flag=True, help="Submit the lines of a file once more, even if they were submitted before.")
 @click.option("--unchecked", is_flag=True, help=description_of(Unchecked))

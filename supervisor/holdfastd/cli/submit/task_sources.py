@@ -15,7 +15,9 @@ import msgspec
 
 from holdfast.client.task_spec import TaskSpec
 from holdfast.core.identity import uuid_text
+from holdfast.core.plain_json import shown
 from holdfast.errors import InvalidTaskError
+from holdfastd.operations.reading import misfit
 
 # Derives the id of a line's task, so that the same lines submitted again are the same tasks.
 #
@@ -111,6 +113,8 @@ def _item(line: Line, parse: Parse, ids: LineIds | None) -> Item:
     try:
         spec = parse(content)
         return Item(number, ids.identified(spec, number, content) if ids else spec)
+    except msgspec.ValidationError as error:
+        raise BadLineError(number, misfit(error, TaskSpec)) from None
     except (msgspec.DecodeError, RecursionError, InvalidTaskError) as error:
         raise BadLineError(number, error) from None
     except UnicodeDecodeError:
@@ -123,12 +127,15 @@ def text_parser(template: TaskSpec) -> Parse:
 
 
 def json_parser(template: TaskSpec) -> Parse:
-    """A parser of JSON objects with the keys of TaskSpec; `template` has the defaults."""
+    """A parser of JSON objects with the keys of TaskSpec. `template`: the values of keys that a line leaves out. It
+    raises InvalidTaskError for a line that names another handler than `template`."""
     decode = msgspec.json.Decoder(TaskSpec).decode
     usual = {key: value for key, value in msgspec.structs.asdict(template).items() if value is not None}
 
     def parse(content: bytes) -> TaskSpec:
         spec = decode(content)
+        if spec.name and template.name and spec.name != template.name:
+            raise InvalidTaskError(f"name: {shown(spec.name)}, but --name is {shown(template.name)}: omit one of them")
         missing = {key: value for key, value in usual.items() if getattr(spec, key) is None}
         return msgspec.structs.replace(spec, **missing) if missing else spec
 

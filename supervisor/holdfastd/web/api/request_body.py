@@ -9,7 +9,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from holdfastd.operations.reading import InvalidArgumentError, misfit
+from holdfastd.operations.reading import InvalidArgumentError, kinds_of, misfit
 from holdfastd.web.access.forms import read_body
 
 _MOST_FIELDS = 100  # fields of a query
@@ -78,4 +78,5 @@ def _values(given: list[tuple[str, str]], wanted: type[Any]) -> dict[str, object
 
 def _misfit(error: msgspec.ValidationError, wanted: Any, given: object) -> InvalidArgumentError:
     values = cast("dict[str, object]", given) if isinstance(given, dict) else {}
-    return misfit(error, wanted if hasattr(wanted, "__struct_fields__") else None, values)
+    structs = [kind for kind in kinds_of(wanted) if hasattr(kind, "__struct_fields__")]
+    return misfit(error, structs[0] if structs else None, values)
