@@ -1,4 +1,4 @@
-"""A fresh store for each test, of two kinds; with `--all` of each kind that can be had here."""
+"""A fresh store for each test, of three kinds; with `--all` of each kind that can be had here."""
 
 from __future__ import annotations
 

@@ -60,4 +60,4 @@ STANDS: dict[str, Opening] = {
     "postgres": _postgres,
 }
 
-USUAL = {"memory", "cluster"}  # the scripts without a server, and on a server that checks their keys
+USUAL = {"memory", "cluster", "postgres"}  # without a server, on one that checks the keys of scripts, and with a ledger

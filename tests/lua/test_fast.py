@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 STEPS = 250
 
 
-@pytest.mark.seeds(2, of=(1, 2, 3, 4))
+@pytest.mark.parametrize("seed", range(1, 5))
 async def test_usual_calls_write_and_answer_what_the_whole_operation_does(server_url: str, seed: int) -> None:
     seen = await play_twins(server_url, seed, STEPS)
     assert seen["answered"] > STEPS // 10, seen
