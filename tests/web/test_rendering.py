@@ -42,6 +42,8 @@ def test_a_reason_names_its_error_without_modules() -> None:
 def test_a_long_id_keeps_both_ends() -> None:
     assert brief_id("newsletter-november.118") == "newslet…mber.118"
     assert brief_id("import-7.12") == "import-7.12"
+    assert brief_id("sweep@20261128T034631.146Z") == "sweep@03:46:31"
+    assert brief_id("month-end-of-books@20261128T020000Z") == "month-end-o…@02:00:00"
 
 
 def test_a_line_of_one_value_is_a_dot_of_the_picture() -> None:

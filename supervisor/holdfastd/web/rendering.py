@@ -41,6 +41,7 @@ COMMAND = re.compile(
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 LONGEST_ID = 16  # characters of an id in a table
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,64}")
+FIRE = re.compile(r"(.+)@\d{8}T(\d\d)(\d\d)(\d\d)(?:\.\d+)?Z")
 DISTANCES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 RATES = ((1, "s"), (60, "min"), (3600, "h"))  # seconds of each unit
 
@@ -240,9 +241,12 @@ def short(text: str, most: int = 80) -> str:
 
 
 def brief_id(task_id: str) -> str:
-    """A short form of an id for a table: the first eight characters of a UUID or digest, both ends of another id."""
+    """A short form of an id for a table: the first eight characters of a UUID or digest, the schedule and the time of
+    day (UTC) of a fire, both ends of another id."""
     if UUID.fullmatch(task_id):
         return task_id[:8]
+    if fire := FIRE.fullmatch(task_id):
+        return "{}@{}:{}:{}".format(short(fire[1], 12), *fire.groups()[1:])
     return task_id if len(task_id) <= LONGEST_ID else f"{task_id[: LONGEST_ID - 9]}…{task_id[-8:]}"
 
 

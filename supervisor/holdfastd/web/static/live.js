@@ -85,6 +85,8 @@
   // As a row of the server has it: of a UUID or digest its first eight characters, of another long id both ends.
   function briefId(id) {
     if (/^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,64})$/.test(id)) return id.slice(0, 8);
+    const fire = id.match(/^(.+)@\d{8}T(\d\d)(\d\d)(\d\d)(?:\.\d+)?Z$/);
+    if (fire) return `${fire[1].length > 12 ? `${fire[1].slice(0, 11)}…` : fire[1]}@${fire.slice(2).join(":")}`;
     return id.length > 20 ? `${id.slice(0, 11)}…${id.slice(-8)}` : id;
   }
 
