@@ -92,7 +92,7 @@
         key.textContent = value === null || value === undefined ? names[index] : `${names[index]} ${words(value, chart.unit)}`;
         figure.querySelector("figcaption .at").textContent = plot.cursor.idx === null ? "" : zoned.format(chart.data[0][plot.cursor.idx] * 1000);
       });
-      const plot = new uPlot({ width: figure.clientWidth || 300, height: figure.closest(".in-one-row") ? 96 : 130, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, scales: { x: { range: (_, from, to) => chart.window ?? [from, to] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70, size: 28 }, { ...axis, size: 52, font: FONT, space: 24, values: (_, at) => at.map((each) => words(each, chart.unit === "/s" ? "" : chart.unit)) }], hooks: { setCursor: [told] } }, chart.data, figure);
+      const plot = new uPlot({ width: figure.clientWidth || 300, height: figure.closest(".in-one-row") ? 96 : 130, legend: { show: false }, cursor: { y: false, points: { size: 6 } }, scales: { x: { range: (_, from, to) => chart.window ?? [from, to] }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }, series: [{}, ...series], axes: [{ ...axis, values: moments, font: FONT, space: 70, size: 28 }, { ...axis, size: (_, texts) => 24 + 6.5 * Math.max(4, ...(texts ?? []).map((each) => each.length)), font: FONT, space: 24, values: (_, at) => at.map((each) => words(each, chart.unit === "/s" ? "" : chart.unit)) }], hooks: { setCursor: [told] } }, chart.data, figure);
       if (chart.tasks) plot.over.addEventListener("click", () => {
         const at = plot.cursor.idx;
         if (at === null) return;
