@@ -211,6 +211,10 @@ def test_the_card_alone_is_public_and_names_both_versions(pool: ServedPool) -> N
     ]
     assert (card["url"], card["protocolVersion"], card["name"]) == (f"{pool.base}/a2a", "0.3.0", "Holdfast")
     assert TOKEN not in answer.text
+    for skill in card["skills"]:
+        assert skill.keys() == {"id", "name", "description", "tags"}
+        assert (skill["name"], skill["tags"]) == (skill["id"], ["handler"])
+        assert skill["description"]
     assert pool.http.get(f"{pool.base}/.well-known/agent.json").json() == card
     again = pool.http.get(pool.base + CARD, headers={"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.headers["last-modified"]) == (304, answer.headers["last-modified"])

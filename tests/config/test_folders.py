@@ -3,6 +3,7 @@ folders."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import tempfile
@@ -13,9 +14,11 @@ import pytest
 
 from holdfast_config.service_folders import (
     LONGEST_SOCKET,
+    NOTE,
     SOCKET_PATH_LIMIT,
     Project,
     listens,
+    noted,
     runtime_base,
     state_base,
 )
@@ -94,3 +97,54 @@ def test_a_process_whose_queue_of_connections_is_full_listens(short_path: Path) 
                 client.connect(str(path))
         assert listens(path)
     assert not listens(short_path / ("a" * 200))
+
+
+def test_a_note_names_the_project_and_is_written_once(tmp_path: Path) -> None:
+    project = Project.at(tmp_path)
+    project.write_note(tmp_path)
+    note = tmp_path / NOTE
+    assert (noted(tmp_path), note.stat().st_mode & 0o777) == (project, 0o600)
+    first = note.stat().st_ino
+    project.write_note(tmp_path)
+    assert note.stat().st_ino == first
+    moved = Project(tmp_path / "other", project.device, project.inode)
+    moved.write_note(tmp_path)
+    assert noted(tmp_path) == moved
+    assert [path.name for path in tmp_path.iterdir()] == [NOTE]
+
+
+NOTED = {"path": "/p", "device": 1, "inode": 2}
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        *(NOTED | {name: value} for name in NOTED for value in (None, [], {}, 1.5, 3 if name == "path" else "3")),
+        *({name: NOTED[name] for name in NOTED if name != left_out} for left_out in NOTED),
+        [NOTED],
+        "text",
+        None,
+    ],
+)
+def test_a_damaged_note_names_no_project(tmp_path: Path, damaged: object) -> None:
+    (tmp_path / NOTE).write_text(json.dumps(damaged))
+    assert noted(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"{", b"\xff", b"[" * 100_000], ids=["missing", "empty", "torn", "bytes", "deep"]
+)
+def test_a_note_that_is_no_json_names_no_project(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / NOTE).write_bytes(content)
+    assert noted(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [((1, 2), (1, 2), True), ((1, 2), (1, 3), False), ((1, 2), (2, 2), False), ((0, 0), (0, 0), False)],
+)
+def test_a_renamed_folder_is_the_same_by_its_device_and_inode(
+    one: tuple[int, int], other: tuple[int, int], same: bool
+) -> None:
+    assert Project(Path("/a"), *one).is_same_folder(Project(Path("/b"), *other)) is same

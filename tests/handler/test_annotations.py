@@ -98,6 +98,13 @@ def test_what_nobody_knows_is_refused_with_its_name(module: Any, source: str, un
     assert unknown in str(refused.value)
 
 
+@pytest.mark.parametrize("written", ["Annotated[int, Note]", "Annotated[list[int], list[Note]]", "Order"])
+def test_a_note_of_an_annotation_is_not_looked_into(module: Any, written: str) -> None:
+    note = "@dataclass\nclass Note:\n    about: 'Nowhere'\n"
+    order = "@dataclass\nclass Order:\n    sku: Annotated[int, Note]\n"
+    assert not module(BEGINNING + note + order + ship(written)).named["ship"].signature.unknown
+
+
 @pytest.mark.parametrize(
     "written", ["int", "object", "Literal['a', 'b']", "Annotated[int, 'a note']", "dict[str, object] | None"]
 )

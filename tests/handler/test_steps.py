@@ -285,7 +285,7 @@ async def test_a_step_is_recorded_with_its_arguments_in_brief_and_its_time() -> 
 
     async def handler(messages: list[Any], task: Task) -> object:
         booked = await task.step("book", book, "garden" * 20, 4, "wine", client=log, days=[1, 2])
-        await task.step("builtin", max, 2, 3)
+        await task.step("builtin", max, 2, 3, key=None)
         return booked
 
     assert answer(await run_with(log, handler)) == {"guests": 4}
@@ -295,7 +295,9 @@ async def test_a_step_is_recorded_with_its_arguments_in_brief_and_its_time() -> 
     assert note.took_ms >= 0
     short = ("garden" * 10)[:59] + "…"
     assert note.arguments == {"plan": short, "guests": 4, "extras": "[1]", "client": "<KeptSteps>", "more": "{…}"}
-    assert note_of(log.steps[1]) is not None
+    unnamed = note_of(log.steps[1])
+    assert unnamed
+    assert unnamed.arguments == {"1": 2, "2": 3, "key": None}
 
 
 async def test_a_step_without_a_readable_note_has_none() -> None:

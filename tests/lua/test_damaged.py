@@ -517,6 +517,30 @@ async def test_an_order_for_a_damaged_task_names_the_damage(space: Namespace, or
     assert len(await space.reasons()) == 1
 
 
+@pytest.mark.parametrize("damaged", ["inf", "-1e999", "nan", "x", "9" * 400])
+async def test_a_number_that_is_none_is_named_with_its_field(space: Namespace, damaged: str) -> None:
+    await space.submit("bad")
+    for field in (
+        "turn",
+        "created",
+        "due",
+        "finished",
+        "delivery",
+        "unbegun",
+        "attempts",
+        "crashes",
+        "releases",
+        "max_attempts",
+        "expires",
+    ):
+        former = await space.do("HGET", space.key("task:bad"), field)
+        await space.do("HSET", space.key("task:bad"), field, damaged)
+        with pytest.raises(UnreadableRecordError, match=rf"its field {field} has the value '{damaged[:80]}'$"):
+            await space.store.get("bad")
+        await space.do("HSET", space.key("task:bad"), field, former or "")
+    assert await space.store.get("bad")
+
+
 async def test_a_cancel_that_fails_leaves_the_permits_of_its_task(space: Namespace) -> None:
     """Its worker still runs it."""
     await space.register("a")

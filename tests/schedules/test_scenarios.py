@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,27 @@ from tests.lua.operations import introduction
 from tests.schedules.stage import Stage, utc
 
 pytestmark = pytest.mark.anyio
+
+
+class Between:
+    """The store; `then` happens between an answer to `fire` and what its caller does next."""
+
+    def __init__(self, store: Any, then: Callable[..., Awaitable[object]]) -> None:
+        self._store = store
+        self._then = then
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def fire(self, orders: Any) -> Any:
+        answers = await self._store.fire(orders)
+        await self._then(orders)
+        return answers
+
+
+async def run_between(stage: Stage, then: Callable[..., Awaitable[object]]) -> str:
+    store: Any = Between(stage.space.store, then)
+    return await Schedules(store, stage.space.queue).run("j")
 
 
 async def test_01_now_is_one_run_and_then_the_end(stage: Stage) -> None:
@@ -507,6 +529,33 @@ async def test_a_run_out_of_turn_leaves_what_is_expected(stage: Stage) -> None:
     await stage.space.advance(1)
     with pytest.raises(ScheduleBusyError, match=task_id):
         await stage.schedules.run("j")
+
+
+async def test_a_run_out_of_turn_whose_answer_was_lost_is_one_run(stage: Stage) -> None:
+    """The call is repeated. The second one is left out, as the task of the first one has not ended."""
+    await stage.set("j", every=60)
+    task_id = await run_between(stage, stage.space.store.fire)
+    assert await stage.work() == [task_id]
+
+
+async def test_a_run_out_of_turn_is_told_from_the_fires_behind_it(stage: Stage) -> None:
+    """One of them is left out: because of another task than that of the run, or of the one that forbids the run."""
+    await stage.set("j", every=60)
+
+    async def next_fires(_: object) -> None:
+        for task_id in await stage.work():
+            await stage.end(task_id)
+        await stage.until(150)
+
+    task_id = await run_between(stage, next_fires)
+    assert await stage.state(task_id) is State.COMPLETED
+    assert [line.what for line in await stage.schedules.history("j", 2)] == ["skipped", "fired"]
+
+    async def left_out(_: object) -> None:
+        await stage.until(200)
+
+    with pytest.raises(ScheduleBusyError):
+        await run_between(stage, left_out)
 
 
 async def test_the_first_fires_may_lie_before_it_was_set(stage: Stage) -> None:

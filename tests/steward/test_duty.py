@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdfast.core.counts import KeptTask
 from holdfast.errors import StoreRefusedError
+from holdfastd.steward.duties.store_duties import LOOK_EVERY, OTHERS_TURN, LedgerDuty
 from holdfastd.steward.duty import Duty, Health
 from tests.steward.surroundings import AWAY, DutySurroundings, run_until
 
@@ -84,3 +87,39 @@ def test_the_steward_is_degraded_until_every_duty_is_well() -> None:
         health.clear("recovery")
     assert health.degraded == ""
     assert [line["event"] for line in logs] == ["steward is degraded", "steward is no longer degraded"]
+
+
+class Ledger:
+    """`kept`: what came of one round. `news` waits for events, and is told for how long."""
+
+    def __init__(self, kept: KeptTask) -> None:
+        self._kept = kept
+        self.waited: list[float] = []
+
+    async def keep(self) -> KeptTask:
+        return self._kept
+
+    async def news(self, seconds: float) -> None:
+        self.waited.append(seconds)
+
+
+@pytest.mark.parametrize(
+    ("kept", "following", "waits"),
+    [
+        (KeptTask(), OTHERS_TURN, True),
+        (KeptTask(more=True), 0.0, False),
+        (KeptTask(busy=True), OTHERS_TURN, False),
+        (KeptTask(busy=True, more=True), 0.0, False),
+        (KeptTask(rebuilding=True), OTHERS_TURN, True),
+    ],
+)
+async def test_the_ledger_goes_on_at_once_while_events_are_left_and_else_waits_for_news(
+    surroundings: DutySurroundings, kept: KeptTask, following: float, waits: bool
+) -> None:
+    ledger: Any = Ledger(kept)
+    duty = LedgerDuty(ledger, surroundings.health).duty()
+    assert await duty.run_once() == following
+    assert surroundings.health.degraded == ("Redis is being rebuilt from PostgreSQL" if kept.rebuilding else "")
+    assert duty.wait is not None
+    await duty.wait(0.0)
+    assert ledger.waited == ([LOOK_EVERY] if waits else [])

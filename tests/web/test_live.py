@@ -24,6 +24,7 @@ from holdfastd.web.access.logins import COOKIE
 from holdfastd.web.access.proxy import Proxy
 from holdfastd.web.live import stream_response
 from holdfastd.web.live.event_feed import KEPT, EventBatch, EventFeed, EventSelection
+from holdfastd.web.live.event_streams import MOST_PAGES, PAGE
 from holdfastd.web.web_process import HEAD_BYTES, PageConnection
 from tests.servers import serve
 from tests.web.site import TOKEN as SITE_TOKEN
@@ -103,6 +104,32 @@ async def test_a_client_goes_on_behind_the_last_event_that_it_has_seen(redis_set
                 assert [(await stream.named())["id"] for _ in range(4)] == ["t2", "t3", "t4", "t5"]
                 while (found := (await stream.named())["id"]) != f"new{len(headers)}":
                     assert found == "new1"
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, PAGE, PAGE * (MOST_PAGES - 1), PAGE * (MOST_PAGES - 1) + 7])
+async def test_earlier_events_come_by_pages_and_those_behind_the_last_page_are_told_as_left_out(
+    redis_settings: RedisSettings, more: int
+) -> None:
+    key, count = f"{{{redis_settings.queue}}}:events", PAGE + more
+    async with served(redis_settings) as here, redis.asyncio.Redis.from_url(redis_settings.url) as client:
+        await here.manager.run_task("hello", task_id="t")
+        [(first, fields)] = await client.xrange(key)
+        async with client.pipeline() as pipe:
+            for _ in range(count):
+                pipe.xadd(key, fields)
+            positions = [position.decode() for position in await pipe.execute()]
+        async with here.stream(f"/events/stream?after={first.decode()}") as stream:
+            await here.manager.run_task("hello", task_id="new")
+            told, left_out = list[str](), list[object]()
+            while (message := await stream.message()) and (message.data or {}).get("id") != "new":
+                if message.event == "left-out":
+                    left_out.append(message.data)
+                elif message.data is not None:
+                    told.append(message.data["position"])
+        most = positions[: PAGE * MOST_PAGES]
+        assert told == most
+        rest = {"after": most[-1], "before": positions[-1], "count": None}
+        assert left_out == ([] if most == positions else [rest])
 
 
 async def test_events_that_are_no_longer_kept_are_told_as_missing(redis_settings: RedisSettings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -16,6 +17,7 @@ from holdfastd.web.views.shown_task import AFTER, SHORT_MS, BarKind, last_lines,
 from tests.lua.operations import introduction
 from tests.web.handlers import working
 from tests.web.site import HTML, Site, site
+from tests.why.test_story import TASK
 
 pytestmark = pytest.mark.anyio
 
@@ -242,6 +244,15 @@ async def test_a_picture_shows_runs_and_waits_by_their_length(redis_settings: Re
         assert kinds["Runs"] == [BarKind.RUNS]
         assert kinds["Waits"][-1] is BarKind.LATER
         assert all(0 <= bar.x <= 1000 and bar.x + bar.width <= 1000.1 for track in drawn.tracks for bar in track.bars)
+
+
+@pytest.mark.parametrize(("waited", "ran", "bars"), [(0, 5, 1), (1, 5, 2), (0, 0, 1), (1, 0, 2)])
+async def test_a_wait_of_no_length_is_no_bar_and_a_run_is_one(waited: int, ran: int, bars: int) -> None:
+    start = TASK.created_ms
+    trail = (f"{start + waited} claimed 1:w:1", f"{start + waited + ran} settled completed 1 1:w:1 ")
+    ended = replace(TASK, state=State.COMPLETED, finished_ms=start + waited + ran, trail=trail)
+    drawn = picture(ended, [], start + 60_000)
+    assert sum(len(track.bars) for track in drawn.tracks) == bars
 
 
 async def test_a_picture_ends_with_its_task_and_has_a_row_for_each_task_that_it_waited_for(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.batches import BatchCounts, BatchRecord
 from holdfast.core.outcomes import ParentResult
 from holdfast.core.steps import ANSWER, QUESTION, SLEEP
 from holdfast.core.task_states import State
@@ -199,6 +200,8 @@ KEPT = "kept until 2023-11-15T22:14:57.000Z"
 
 ASLEEP = [f"5 claimed {CLAIM}", f"5 step 1 {SLEEP}", f"6 sleep {CLAIM} ", "6 delayed 9"]
 
+RUNNING = BatchRecord("b", BatchCounts(total=3, open=2, completed=1), 0, NOW, NOW, None, None)
+
 NEXT = [
     (facts({}, place=PlaceInLane(0, True)), "is the next in lane high"),
     (facts({}, place=PlaceInLane(1, True)), "waits in lane high, 1 entry before it"),
@@ -274,6 +277,18 @@ NEXT = [
         ),
         "waits until t1 (submitted) and 2 others have ended; it runs even if one does not complete"
         "; expires in 2s unless a worker claims it first",
+    ),
+    (
+        facts({"state": State.WAITING, "batch": "b", "is_callback": True}, batch=RUNNING),
+        "waits until batch b (2 of 3 tasks open) has ended",
+    ),
+    (
+        facts({"state": State.WAITING, "batch": "b", "is_callback": True}, batch=replace(RUNNING, ended_ms=NOW)),
+        "all that it waited for has ended; it is submitted next",
+    ),
+    (
+        facts({"state": State.WAITING, "waits_for": ("t0",), "batch": "b"}, parents=(facts({}).task,), batch=RUNNING),
+        "waits until t1 (submitted) has ended; a task of batch b: 2 of 3 tasks open",
     ),
     (facts({"expires_ms": NOW - 1}), "waits in lane high; has expired"),
     (facts({"expires_ms": NOW - 1, "deliveries": 1}), "waits in lane high"),

@@ -213,14 +213,13 @@ class Schedules:
         order = schedule_records.out_of_turn(record, await self._call(self._store.clock_ms), self._firing.make)
         (word,) = await self._call(self._store.fire, [order])
         _known(schedule_id, word)
-        (last, *_) = await self.history(schedule_id, 1)
-        task_id = order.fires[0].task.task_id
-        is_this = (
-            last.scheduled_at == order.fires[0].scheduled_at and last.task != task_id
-        )  # otherwise the call was repeated
-        if last.what is Chronicle.SKIPPED and is_this:
-            raise ScheduleBusyError(f"schedule {schedule_id} was not run: {last.detail} ({last.task})")
-        return task_id
+        (fire,) = order.fires
+        for line in await self.history(schedule_id):
+            if line.scheduled_at == fire.scheduled_at:
+                if line.what is Chronicle.SKIPPED and line.task != fire.task.task_id:  # otherwise the call was repeated
+                    raise ScheduleBusyError(f"schedule {schedule_id} was not run: {line.detail} ({line.task})")
+                break
+        return fire.task.task_id
 
     async def history(self, schedule_id: str, limit: int = 20) -> tuple[Occurrence, ...]:
         """The latest runs of a schedule with their outcomes, newest first."""

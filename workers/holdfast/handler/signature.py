@@ -62,14 +62,18 @@ def _written(annotation: Any) -> set[str]:
         return {annotation.__forward_arg__}
     if get_origin(annotation) is Literal:
         return set()
-    parts = get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
-    return {name for part in parts for name in _written(part)}
+    return {name for part in _parts(annotation) for name in _written(part)}
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    """The types in an annotation, without the notes of `Annotated`."""
+    return get_args(annotation)[:1] if get_origin(annotation) is Annotated else get_args(annotation)
 
 
 def _unknown(annotation: Any, seen: set[Any]) -> set[str]:
     """The names in an annotation that cannot be looked up, also in the fields of the classes that it names."""
     found = _written(annotation)
-    for part in (annotation, *get_args(annotation)):
+    for part in (annotation, *_parts(annotation)):
         if isinstance(part, type) and part not in seen:
             seen.add(part)
             found |= _unknown_fields(part, seen)
@@ -84,7 +88,7 @@ def _unknown_fields(kind: type[Any], seen: set[Any]) -> set[str]:
     if not (dataclasses.is_dataclass(kind) or is_typeddict(kind) or issubclass(kind, (msgspec.Struct, tuple))):
         return set()
     try:
-        hints = get_type_hints(cast(Any, kind), include_extras=True)
+        hints = get_type_hints(cast(Any, kind))
     except NameError as error:
         return {f"{error.name} in {kind.__qualname__}"}
     except Exception:  # pydantic or msgspec will say what is wrong with the class

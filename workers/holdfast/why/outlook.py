@@ -179,6 +179,8 @@ def _waiting(snapshot: TaskSnapshot) -> str:
     others = len(snapshot.task.waits_for) - len(snapshot.parents)
     if others > 0:
         named.append(counted(others, "other"))
+    if not named:
+        return "all that it waited for has ended; it is submitted next"
     then = "; it runs even if one does not complete" if snapshot.task.if_parent_fails == IfParentFails.RUN else ""
     return f"waits until {' and '.join(named)} {'has' if len(named) == 1 else 'have'} ended{then}"
 
