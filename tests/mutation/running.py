@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from tests.mutation.record import Test
 from tests.mutation.tree_copy import TreeCopy
 
 IMPORT_LIMIT = 60.0  # seconds
-FIRST_BATCH = 15.0  # seconds of tests in the first run of pytest; each later one has twice as many
+FIRST_BATCH = 6.0  # seconds of the first run of pytest, with the cost of its files; each later one has twice as many
 FILE_COST = 1.0  # seconds: what a file costs besides its tests
 SLOWER = 6.0  # times as long as when it was recorded: a test that takes longer hangs
 START = 60.0  # seconds until the first test runs, or between two
@@ -85,7 +86,7 @@ class Trials:
         if failed:
             return Failure(failed[0], failed[0])
         if code is None:
-            return Failure("", f"{running} (hangs)", is_sure=True)
+            return Failure("", f"{running} (hangs)", is_sure=bool(told))
         if code in {0, NO_TESTS}:
             return None
         return Failure("", f"{running} (pytest ended with {code})")  # a file cannot be imported, or a process died
@@ -100,13 +101,13 @@ class Trials:
                 alone, cwd=self._copy.folder, env={**self._copy.environment(), **environment}, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log,
             )  # fmt: skip
-            told, deadline = "", time.monotonic() + (limit or self._start)
+            told, deadline = "", _from_now(limit or self._start)
             while True:
                 try:
                     return process.wait(POLL)
                 except subprocess.TimeoutExpired:
                     if seconds and (now := self._running()) != told:
-                        told, deadline = now, time.monotonic() + self._start + SLOWER * seconds.get(now, 0.0)
+                        told, deadline = now, _from_now(self._start + SLOWER * seconds.get(now, 0.0))
                     if self._stop.is_set() or time.monotonic() > deadline:
                         process.terminate()
                         process.wait()
@@ -117,6 +118,11 @@ class Trials:
     def _running(self) -> str:
         told = self._progress.read_text().splitlines()
         return told[-1] if told else ""
+
+
+def _from_now(seconds: float) -> float:
+    """The moment by which these seconds have passed. On a machine that is busy, everything takes as much longer."""
+    return time.monotonic() + seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def affordable(tests: Sequence[Test]) -> list[Test]:
@@ -139,7 +145,7 @@ def batches(tests: Sequence[Test]) -> Iterator[list[Test]]:
     batch, room = list[Test](), FIRST_BATCH
     for _, group in groupby(tests, lambda test: test.file):
         batch += group
-        if sum(test.seconds for test in batch) > room:
+        if FILE_COST * len({test.file for test in batch}) + sum(test.seconds for test in batch) > room:
             yield batch
             batch, room = [], 2 * room
     if batch:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import cycle
 from pathlib import Path
 from queue import SimpleQueue
+from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from threading import Event, Lock
 
@@ -24,7 +26,7 @@ from tests.mutation.areas import AREAS, ROOT, area_of, product_files
 from tests.mutation.equivalents import EQUIVALENTS
 from tests.mutation.mutant import Mutant
 from tests.mutation.readers import lines_of
-from tests.mutation.record import Record, Test, file_hash, text_hash
+from tests.mutation.record import Record, Test, text_hash
 from tests.mutation.running import StoppedError, Trials, affordable
 from tests.mutation.tree_copy import TreeCopy
 
@@ -35,7 +37,7 @@ WANTED, WANTED_OF_EACH = 0.95, 0.90  # shares that are noticed: of all, and in e
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`said`: what noticed the mutant, or why not. `tests`: a digest of the file of the mutant and of its tests: when
-    they are the same, so is the verdict."""
+    they are the same, so is the verdict. `seconds`: that the trial took."""
 
     key: str
     area: str
@@ -43,9 +45,12 @@ class Verdict:
     word: str
     said: str
     tests: str
+    seconds: float = 0.0
 
     def line(self) -> str:
-        return f"{self.word:10} {self.area:12} {self.operator:17} {self.key}\n{'':10} {self.said}"
+        return (
+            f"{self.word:10} {self.area:12} {self.operator:17} {self.key}\n{'':10} {self.said} ({self.seconds:.0f} s)"
+        )
 
 
 class Sample:
@@ -112,8 +117,14 @@ class Sample:
 
     def _tried(self, trials: Trials, copy: TreeCopy, mutant: Mutant) -> Verdict:
         with self._lock:
-            tests = self._record.tests_of(lines_of(mutant))
-        verdict = partial(Verdict, mutant.key, area_of(mutant.file), mutant.operator, tests=_digest(mutant, tests))
+            found = self._record.tests_of(lines_of(mutant))
+        tests = [test for test in found if (copy.folder / test.file).exists()]
+        began, digest = time.monotonic(), _digest(mutant, tests, copy.folder)
+
+        def verdict(word: str, said: str) -> Verdict:
+            took = round(time.monotonic() - began, 1)
+            return Verdict(mutant.key, area_of(mutant.file), mutant.operator, word, said, digest, took)
+
         if reason := EQUIVALENTS.get(mutant.key):
             return verdict(EQUIVALENT, reason)
         text = (ROOT / mutant.file).read_bytes()
@@ -162,9 +173,10 @@ def mutants_of(file: str) -> list[Mutant]:
     return (lua_operators if file.endswith(".lua") else python_operators).mutants(file, text)
 
 
-def _digest(mutant: Mutant, tests: Sequence[Test]) -> str:
-    files = sorted({mutant.file, *(test.file for test in tests)})
-    return text_hash(" ".join([*(file_hash(file) for file in files), *sorted(test.id for test in tests)]))
+def _digest(mutant: Mutant, tests: Sequence[Test], folder: Path = ROOT) -> str:
+    """Of the files in `folder`, which may be older than those of the tree: they change while a sample runs."""
+    texts = [(folder / file).read_text() for file in sorted({mutant.file, *(test.file for test in tests)})]
+    return text_hash(" ".join([*map(text_hash, texts), *sorted(test.id for test in tests)]))
 
 
 def _read(path: Path) -> dict[str, Verdict]:
@@ -179,6 +191,8 @@ def table(verdicts: Sequence[Verdict]) -> list[str]:
         of_name = [(name, [each for each in verdicts if name in {each.area, each.operator}]) for name in names]
         lines += [_row(name, found) for name, found in of_name if found]
     lines.append(_row("all", verdicts))
+    if tried := [verdict.seconds for verdict in verdicts if verdict.seconds]:
+        lines.append(f"seconds of a trial: {median(tried):.0f} in the median, {fmean(tried):.0f} in the mean")
     return lines
 
 
