@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -111,27 +112,46 @@ async def test_a_handler_without_a_live_worker_is_accepted_with_a_warning(redis_
         assert await api(here, FITS, name="ship") == (201, line)
 
 
-NEAR = (
-    "name: no live worker has the handler 'blling': did you mean billing? (for a handler that is still to come add "
-    "--unchecked, or unchecked=true)"
-)
+NEAR = "name: no live worker has the handler 'blling': did you mean billing?"
+BY_COMMAND = f"{NEAR} (for a handler that is still to come add --unchecked)"
+BY_API = f"{NEAR} (for a handler that is still to come add unchecked=true)"
+
+
+async def by_agent(here: Site, name: str) -> dict[str, Any]:
+    """The answer to a message for a handler, which does not wait for the task."""
+    message = {"messageId": name, "role": "ROLE_USER", "parts": [{"data": {"name": name, "kwargs": FITS}}]}
+    params = {"message": message, "configuration": {"returnImmediately": True}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+    answer = await here.program.post("/a2a", json=call, headers={"a2a-version": "1.0"})
+    return {**answer.json(), "warning": answer.headers.get("holdfast-warning", "")}
 
 
 async def test_a_name_that_is_nearly_a_handlers_name_is_refused(redis_settings: RedisSettings, cli: Cli) -> None:
     async with site(redis_settings, web_a2a=True) as here:
         await here.store.publish_handlers([BILLING])
-        assert await api(here, FITS, name="blling") == (400, NEAR)
+        assert await api(here, FITS, name="blling") == (400, BY_API)
         refused = await anyio.to_thread.run_sync(cli, "submit", "--name", "blling", "--data", json.dumps(FITS))
-        assert (refused.status, refused.err) == (2, f"supervisor: {NEAR}\n")
-        parts = [{"data": {"name": "blling", "kwargs": FITS}}]
-        sent = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": parts}}  # it would wait for the answer
-        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": sent}
-        answer = (await here.program.post("/a2a", json=call, headers={"a2a-version": "1.0"})).json()
-        assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, NEAR)
+        assert (refused.status, refused.err) == (2, f"supervisor: {BY_COMMAND}\n")
+        assert (await by_agent(here, "blling"))["error"]["message"] == NEAR, "no option of others"
         assert not await here.manager.count_tasks()
         assert (await api(here, FITS, "?unchecked=true", "blling"))[0] == 201
         await here.store.bound([LaneLimit(LaneBound.NAME, "blling", "1/1000/1")])
         assert (await api(here, FITS, name="blling"))[0] == 201  # an operator knows it
+
+
+async def test_an_agent_refuses_an_unknown_handler_that_no_live_worker_takes(redis_settings: RedisSettings) -> None:
+    """Its client would wait for minutes. Without a live worker the message is accepted with a warning."""
+    async with site(redis_settings, web_a2a=True) as here:
+        await here.store.publish_handlers([BILLING])
+        accepted, line = await by_agent(here, "ship"), "no live worker has the handler 'ship': known: billing"
+        assert ("result" in accepted, accepted["warning"]) == (True, line)
+        lanes = (ServedLane(redis_settings.queue),)
+        await here.store.register(replace(introduction("a"), service=ServedWork(lanes, frozenset({"billing"}))))
+        why = f"name: no live worker of lane {redis_settings.queue} has handler 'sail'; known: billing"
+        assert (await by_agent(here, "sail"))["error"]["message"] == why
+        assert "result" in await by_agent(here, "billing")
+        await here.store.register(replace(introduction("b"), service=ServedWork(lanes, None)))
+        assert "result" in await by_agent(here, "cast"), "this worker takes every name"
 
 
 async def test_a_task_without_a_handler_is_refused_where_workers_have_named_ones_alone(
@@ -169,18 +189,19 @@ async def test_a_schedule_is_checked_as_its_tasks_would_be(
     async with site(redis_settings) as here:
         await here.store.publish_handlers([BILLING])
         for name, kwargs, why in (("billing", MISSPELT, MEANT), ("billing", WRONG, TYPE), ("blling", FITS, NEAR)):
+            by_command, by_api = (BY_COMMAND, BY_API) if why == NEAR else (why, why)
             rule: dict[str, object] = {"every": "5m", "name": name, "kwargs": kwargs}
             put = await here.program.put("/api/v1/schedules/s", json=rule)
-            assert (put.status_code, put.json()["detail"]) == (400, f"schedules.s: {why}")
+            assert (put.status_code, put.json()["detail"]) == (400, f"schedules.s: {by_api}")
             data = json.dumps(kwargs)
             refused = await run("schedules", "set", "s", "--every", "5m", "--name", name, "--data", data)
-            assert (refused.status, refused.err) == (2, f"supervisor: schedules.s: {why}\n")
+            assert (refused.status, refused.err) == (2, f"supervisor: schedules.s: {by_command}\n")
             file.write_text(
                 f"[schedules.first]\nevery = '1h'\ntext = 'x'\n[schedules.s]\nevery = '5m'\nname = '{name}'\n"
                 + "".join(f"kwargs.{key} = {value!r}\n" for key, value in kwargs.items())
             )
             refused = await run("schedules", "apply", str(file))
-            assert (refused.status, refused.err) == (2, f"supervisor: {file}: schedules.s: {why}\n")
+            assert (refused.status, refused.err) == (2, f"supervisor: {file}: schedules.s: {by_command}\n")
             form = {"schedule_id": "s", "way": "every", "rule": "5m", "name": name, "arguments": data}
             page = await here.change("/schedules/set", **form)
             assert (page.status_code, why in unescape(page.text)) == (400, True)

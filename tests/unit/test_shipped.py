@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.exits import Exit
 from holdfast_config import Settings
+from holdfast_config.names import SECRETS
 from holdfastd.core import slots
 from holdfastd.parent.status import EXTENSION
 from holdfastd.steward.duties.store_duties import REMOTE_TIMEOUT
@@ -27,6 +28,14 @@ def test_the_folder_holds_what_would_be_installed() -> None:
     }
     assert there == shipped.shipped(), "write them anew with: python -m tests.unit.shipped"
     assert all(is_intact(text) for text in there.values())
+
+
+def test_the_service_gets_each_secret_from_a_file_that_may_be_missing() -> None:
+    lines = shipped.shipped()[Path("holdfast.service.d/credentials.conf")].splitlines()
+    for name in SECRETS:
+        assert f"LoadCredential={name}:/etc/holdfast/credentials/{name}" in lines
+        assert f"SetCredential={name}:\\n" in lines
+        assert f"`{name}`" in (shipped.FOLDER.parent / "docs/systemd.md").read_text() or name == "redis_password"
 
 
 def test_an_instance_differs_from_the_service_in_its_names_alone() -> None:

@@ -498,11 +498,15 @@ async def test_strict_fence_ends_a_worker_whose_loop_is_held(store: RedisStore, 
         assert process.wait() == -signal.SIGALRM
 
 
-async def test_thread_that_will_not_stop_costs_its_worker(store: RedisStore, start: Start, client: Any) -> None:
+async def test_thread_that_will_not_stop_costs_its_worker(
+    store: RedisStore, start: Start, client: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
     with start("wait_in_thread", task_timeout=0.05, drain_timeout=0.5) as process:
         await submit(store, "a")
         started(client)
         assert process.wait() == ChildExit.STUCK
+    line = next(each for each in capfd.readouterr().err.splitlines() if "its thread goes on" in each)
+    assert "supervisor stacks a shows its line" in line
     record = await store.get("a")
     assert record
     assert record.state is State.WORKING, "it settles only when its process has ended, by recovery"

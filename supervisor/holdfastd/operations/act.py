@@ -61,6 +61,18 @@ class Face(StrEnum):
     API = "over the API"
     AGENT = "through A2A"
 
+    def switch(self, name: str) -> str:
+        """How one sets an option of an act through this interface; empty if the interface does not have the option."""
+        match self:
+            case Face.COMMAND:
+                return f"add --{name}"
+            case Face.WEB:
+                return "tick the box for it"
+            case Face.API:
+                return f"add {name}=true"
+            case Face.AGENT:
+                return ""
+
 
 def operator_name() -> str:
     """The user and host of this process: `ann@web1`."""

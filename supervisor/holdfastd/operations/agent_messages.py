@@ -21,7 +21,7 @@ from holdfastd.a2a.agent_task import AgentMessage, PushTarget, read_targets, spe
 from holdfastd.a2a.agent_task_view import LONG_ID, task_view
 from holdfastd.a2a.rpc_errors import RpcCode, RpcError
 from holdfastd.operations.act import Act, Doing
-from holdfastd.operations.submit_tasks import SUBMIT_TASKS, HandlerCalls
+from holdfastd.operations.submit_tasks import SUBMIT_TASKS, HandlerCalls, unpublished
 from holdfastd.operations.tasks import SEND_MESSAGE
 
 LONGEST_ID = 1000  # characters of an id that a client chooses
@@ -56,13 +56,15 @@ async def begin_agent_task(doing: Doing, given: SendAgentMessage) -> str:
     message, settings, retries = given.message, doing.settings, doing.manager.retries
     task_id = task_id_of(message, settings.queue_name, doing.operator.name)
     name, kwargs = call_of([{"parts": message.parts}])
-    calls, lane = HandlerCalls(doing.store, settings.queue_name, retries), ""
-    if name:
-        handler = await calls.called(name, kwargs)
-        lane = handler.lane if handler else ""
-    else:
-        await calls.check_default(settings.web_a2a_lane or settings.queue_name)
-    lane = lane or settings.web_a2a_lane or settings.queue_name
+    calls = HandlerCalls(doing.store, settings.queue_name, retries)
+    handler = await calls.called(name, kwargs) if name else None
+    lane = (handler.lane if handler else "") or settings.web_a2a_lane or settings.queue_name
+    if not name:
+        await calls.check_default(lane)
+    elif handler is None:
+        if await doing.call(doing.store.get, task_id, payloads=False) is None:  # else the message was sent before
+            await calls.check_named(lane, name)  # the client would wait for minutes
+        doing.asked.hint = await doing.call(unpublished, doing.store, calls)
     one = submission_of(given, task_id, lane, settings.max_message_bytes, given.target)
     if given.target:
         await _keep_target(doing, task_id, given.target)  # the task may end as soon as it is submitted

@@ -92,7 +92,7 @@ async def _known_host(doing: Doing, name: str | None, create: bool = False) -> s
     if name == ALL_HOSTS or not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or " " in name:
         raise InvalidArgumentError(f"host: {shown(name)} is not the name of a host; leave it out for all hosts", "host")
     if not create:
-        check_known("host", name, await doing.call(_known_hosts, doing.store))
+        check_known("host", name, await doing.call(_known_hosts, doing.store), doing.operator.face.switch("create"))
     return name
 
 

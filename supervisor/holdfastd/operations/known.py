@@ -28,14 +28,13 @@ class NameFilter(Protocol):
     def name(self) -> str | None: ...
 
 
-def check_known(kind: str, name: str, known: Collection[str]) -> None:
-    """Check that the name is known. Raises UnknownNameError, which suggests similar names."""
+def check_known(kind: str, name: str, known: Collection[str], create: str) -> None:
+    """Check that the name is known. Raises UnknownNameError, which suggests similar names. `create`: how one asks for a
+    new name, in the words of the operator's interface."""
     if name in known:
         return
     near = meant(name, known)
-    raise UnknownNameError(
-        f"{kind} {shown(name)}: there is no such {kind}; {near} (for a new {kind} add --create, or create=true)"
-    )
+    raise UnknownNameError(f"{kind} {shown(name)}: there is no such {kind}; {near} (for a new {kind} {create})")
 
 
 def meant(name: str, known: Collection[str]) -> str:

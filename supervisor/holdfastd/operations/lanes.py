@@ -177,14 +177,21 @@ async def known_lane(doing: Doing, name: str, create: bool = False) -> str:
     error suggests similar names."""
     lane = check_lane(name)
     if not create:
-        check_known("lane", lane, await doing.call(known_lanes, doing.store, doing.settings, lane))
+        check_known(
+            "lane",
+            lane,
+            await doing.call(known_lanes, doing.store, doing.settings, lane),
+            doing.operator.face.switch("create"),
+        )
     return lane
 
 
 async def _known_handler(doing: Doing, name: str, create: bool = False) -> str:
     handler = check_name(name)
     if not create:
-        check_known("handler", handler, await doing.call(known_handlers, doing.store))
+        check_known(
+            "handler", handler, await doing.call(known_handlers, doing.store), doing.operator.face.switch("create")
+        )
     return handler
 
 

@@ -16,7 +16,7 @@ from holdfast.core.cadence.moments import read_moment
 from holdfast.errors import InvalidScheduleError, InvalidTaskError
 from holdfastd.documents import printed_times
 from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.submit_tasks import HandlerCalls, Unchecked, unpublished
+from holdfastd.operations.submit_tasks import UNCHECKED, HandlerCalls, Unchecked, unpublished
 
 ScheduleId = Annotated[str, Meta(description="Id of the schedule.")]
 Owner = Annotated[str, Meta(description="Owner of the schedules. Schedules of other owners are not changed.")]
@@ -146,7 +146,9 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
 
 
 def _calls(doing: Doing, unchecked: bool) -> HandlerCalls:
-    return HandlerCalls(doing.store, doing.settings.queue_name, doing.retries, unchecked)
+    return HandlerCalls(
+        doing.store, doing.settings.queue_name, doing.retries, unchecked, doing.operator.face.switch(UNCHECKED)
+    )
 
 
 async def checked(schedules: Schedules, calls: HandlerCalls, given: OwnedSchedules) -> OwnedSchedules:

@@ -30,6 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_TASKS = 1000  # tasks in one request
+UNCHECKED = "unchecked"  # the option that submits without checks
 
 TaskSpecs = Annotated[list[TaskSpec], Meta(min_length=1, max_length=MOST_TASKS)]
 
@@ -57,7 +58,9 @@ class TaskReceipt(TypedDict):
 async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
     """Submit one task, or a list of tasks. The handler of each task, and its arguments, must fit what live workers have
     published."""
-    call = HandlerCalls(doing.store, doing.settings.queue_name, doing.retries, given.unchecked)
+    call = HandlerCalls(
+        doing.store, doing.settings.queue_name, doing.retries, given.unchecked, doing.operator.face.switch(UNCHECKED)
+    )
     fitted = [await _fitted(call, place, spec, len(given.tasks)) for place, spec in enumerate(given.tasks)]
     specs = [_identified(spec) for spec in fitted]
     if not all(call.found.values()):
@@ -125,7 +128,8 @@ async def _fitted(call: HandlerCalls, place: int, spec: TaskSpec, count: int) ->
 @dataclass(slots=True)
 class HandlerCalls:
     """Checks tasks against the handlers that workers have published. `queue`: the lane of tasks that name none.
-    `unchecked`: nothing is refused. `found`: the handlers that were read, so that each is read once. `served`: the
+    `unchecked`: nothing is refused. `switch`: how one sets `unchecked`, in the words of the operator's interface; empty
+    if the interface does not have it. `found`: the handlers that were read, so that each is read once. `served`: the
     lanes that are known to take tasks without a name. `is_away`: Redis could not be asked, and PostgreSQL accepts the
     tasks."""
 
@@ -133,6 +137,7 @@ class HandlerCalls:
     queue: str
     retries: SubmitRetries | None = None  # None: one attempt
     unchecked: bool = False
+    switch: str = ""
     found: dict[str, KeptHandler | None] = field(default_factory=dict[str, KeptHandler | None])
     served: set[str] = field(default_factory=set[str])
     is_away: bool = False
@@ -163,11 +168,21 @@ class HandlerCalls:
         """Raises InvalidTaskError if live workers of the lane have named handlers, but no default handler."""
         if self.unchecked or lane in self.served or await self._published(""):
             return
-        ((state,), known) = await self._call(self.store.service, [(lane, "")]), await self._names()
-        if known and state.in_lane and not state.able:
+        if known := await self._unable(lane, ""):
             named = ", ".join(sorted(known)[:MOST])
             raise InvalidTaskError(f"name: is missing; {missing(lane, '')}; name a handler, for example: {named}")
         self.served.add(lane)
+
+    async def check_named(self, lane: str, name: str) -> None:
+        """Raises InvalidTaskError if live workers of the lane have handlers, but neither this one nor a default
+        handler. For an interface whose users can neither see a warning nor submit without checks."""
+        if known := await self._unable(lane, name):
+            raise InvalidTaskError(f"name: {missing(lane, shown(name))}; {meant(name, known)}")
+
+    async def _unable(self, lane: str, name: str) -> set[str]:
+        """The names of all published handlers, if live workers of the lane have handlers, but none for this name."""
+        (state,) = await self._call(self.store.service, [(lane, name)])
+        return await self._names() if state.in_lane and not state.able else set()
 
     async def called(self, name: str, kwargs: Mapping[str, object]) -> KeptHandler | None:
         """The handler of this name; None if no live worker has published it. Raises InvalidTaskError for arguments that
@@ -177,8 +192,8 @@ class HandlerCalls:
         if handler is None and not self.unchecked and name not in await self._call(known_handlers, self.store):
             near = meant(name, await self._names())
             if near.endswith("?"):
-                unchecked = "for a handler that is still to come add --unchecked, or unchecked=true"
-                raise InvalidTaskError(f"name: no live worker has the handler {shown(name)}: {near} ({unchecked})")
+                switch = f" (for a handler that is still to come {self.switch})" if self.switch else ""
+                raise InvalidTaskError(f"name: no live worker has the handler {shown(name)}: {near}{switch}")
         if handler and not self.unchecked and (misfits := handler.misfits(kwargs)):
             named = set(handler.arguments.get("properties", ())) if handler.arguments else set[str]()
             told = [_told(place, why, named.difference(kwargs)) for place, why in misfits]

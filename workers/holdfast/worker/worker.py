@@ -309,4 +309,14 @@ class QueueWorker:
 
     async def _heed_stuck(self) -> None:
         await self._context.stuck.wait()
-        self._end(ChildExit.STUCK, self._context.spec.settings.drain_timeout)
+        seconds = self._context.spec.settings.drain_timeout
+        for running in self._runner.tasks.by_id.values():
+            if running.task.notes.cancelled:
+                _log.error(
+                    "a task was told to stop, but its thread goes on: this worker takes no more tasks and ends",
+                    task=running.task.id,
+                    handler=running.task.name or "",
+                    seconds=seconds,
+                    remedy=f"supervisor stacks {running.task.id} shows its line; check task.cancelled there",
+                )
+        self._end(ChildExit.STUCK, seconds)

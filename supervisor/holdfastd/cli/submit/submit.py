@@ -25,8 +25,16 @@ from holdfastd.cli.submit import task_sources
 from holdfastd.cli.submit.submit_windows import ProgressBar, SubmitListener, Submitted, Tally, submit_all
 from holdfastd.cli.submit.task_sources import LineIds, path_of
 from holdfastd.documents import task_documents
+from holdfastd.operations.act import Face
 from holdfastd.operations.reading import description_of
-from holdfastd.operations.submit_tasks import SUBMIT_TASKS, HandlerCalls, Unchecked, name_submitted, unpublished
+from holdfastd.operations.submit_tasks import (
+    SUBMIT_TASKS,
+    UNCHECKED,
+    HandlerCalls,
+    Unchecked,
+    name_submitted,
+    unpublished,
+)
 
 # Prints the answers of `submit`, which must go on if standard output fails: its tasks are already accepted.
 
@@ -178,7 +186,9 @@ def submit(
             listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
             try:
                 manager = manager_of(store, session.settings, later or first)
-                calls = HandlerCalls(store, session.settings.queue_name, later or first, unchecked)
+                calls = HandlerCalls(
+                    store, session.settings.queue_name, later or first, unchecked, Face.COMMAND.switch(UNCHECKED)
+                )
                 return await _noted(
                     store, tally, calls, lambda told: submit_all(manager, calls, items, listener, tally, told)
                 )
