@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.core.rollup import MINUTE, Figures
 from holdfast.store.periods import Period
+from holdfastd.documents.period_report import Report, Summary
 from holdfastd.parent.child_builder import ChildBuilder
 from holdfastd.web import rendering
 from holdfastd.web.pages.report_pages import Chart, course_charts, course_of
@@ -62,7 +63,7 @@ def rates_of(*runs: int) -> list[float | None]:
     parts = {place * MINUTE: figures(each) for place, each in enumerate(runs)}
     period = Period(0, len(runs) * MINUTE, MINUTE)
     period.parts.update(parts)
-    return course_charts(course_of(period))[0].lines["runs"]
+    return course_charts(course_of(Report.of(Summary.of(period), Summary.of(period))))[0].lines["runs"]
 
 
 def test_a_chart_leaves_out_the_minute_that_runs() -> None:
