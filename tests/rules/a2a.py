@@ -183,13 +183,13 @@ A2A = (
     ),
     Rule(
         "viewers of the agent see no secrets in lists",
-        'asking.hide(page["tasks"])',
+        '[asking.seen(*each) for each in zip(tasks, page["tasks"], strict=True)]',
         'page["tasks"]',
         f"{_TASKS}::{_VIEWER}",
     ),
     Rule(
         "viewers of the agent see no secrets in the names of conversations",
-        "asking.hide(asking.write(task.shortened(asking.params.history_length)))",
+        "asking.seen(task, asking.write(task.shortened(asking.params.history_length)))",
         "asking.write(task.shortened(asking.params.history_length))",
         f"{_TASKS}::test_a_viewer_sees_no_secrets_in_the_ids_that_clients_choose",
     ),

@@ -582,7 +582,7 @@ WORKER = [
     ),
     Rule(
         "a thread that does not stop ends its worker",
-        "self._end(ChildExit.STUCK, self._context.spec.settings.drain_timeout)",
+        "self._end(ChildExit.STUCK, seconds)",
         "",
         "tests/worker/test_worker.py::test_thread_that_will_not_stop_costs_its_worker",
     ),
