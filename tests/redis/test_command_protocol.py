@@ -17,9 +17,11 @@ import anyio
 import anyio.lowlevel
 import hiredis
 import pytest
+from redis import exceptions
 
 from holdfast.errors import StoreError, StoreUnavailableError
 from holdfast.store.redis.connection import Connection
+from holdfast.store.redis.error_mapping import Explained
 from holdfast.store.redis.fast_client import Send
 from holdfast_config import RedisSettings
 from tests.certificates import certificates
@@ -191,6 +193,12 @@ async def test_a_server_that_cannot_serve_now_is_asked_over_another_connection(
     server.answer = whole
     assert await echoed(connection, 2) == 2
     assert server.connections == 2
+
+
+def test_an_error_without_a_text_is_told_by_its_name() -> None:
+    told = pytest.raises(StoreUnavailableError, match=r"redis://shop cannot be reached: TimeoutError$")
+    with told, Explained("redis://shop"):
+        raise exceptions.TimeoutError
 
 
 async def test_a_large_command_and_a_large_answer_arrive_whole(server: Server, connection: Connection) -> None:

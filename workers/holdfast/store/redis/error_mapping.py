@@ -68,7 +68,7 @@ def _meaning(error: exceptions.RedisError, url: str) -> StoreError:
             "or do less at a time"
         )
     if isinstance(error, exceptions.ConnectionError | exceptions.TimeoutError | exceptions.ReadOnlyError):
-        return StoreUnavailableError(f"Redis at {url} cannot be reached: {text.rstrip('.')}")
+        return StoreUnavailableError(f"Redis at {url} cannot be reached: {text.rstrip('.') or type(error).__name__}")
     if _UNSAVED in text[:200]:
         return StoreUnavailableError(f"Redis at {url} cannot write to its disk, and refuses tasks until it can: {text}")
     if mistake := _mistake(error, text, url):
