@@ -148,6 +148,7 @@ def test_a_range_of_one_value_is_this_value_whatever_its_step(name: str, at: str
         ("0 9 1 * ?", "0 9 1 * *"),
         ("0 9 ? * ?", "0 9 * * *"),
         ("0 9 * * MON-SUN", "0 9 * * MON-7"),
+        ("0 9 * * SUN-SUN", "0 9 * * SUN"),
         ("0 9 1-31/31 * *", "0 9 1 * *"),
         ("0 9 * * fril", "0 9 * * 5L"),
         ("0 9 * * SUNL", "0 9 * * 0L"),

@@ -53,6 +53,10 @@ async def turnless(space: Namespace, task_id: str) -> None:
     await space.do("HDEL", space.key(f"task:{task_id}"), "turn")
 
 
+async def of_no_turn(space: Namespace, task_id: str) -> None:
+    await space.do("HSET", space.key(f"task:{task_id}"), "turn", "first")
+
+
 async def overwritten(space: Namespace, task_id: str) -> None:
     await space.do("HSET", space.key(f"task:{task_id}"), "seq", "x", "delivery", "many", "expires", "never")
 
@@ -70,7 +74,7 @@ async def listed(space: Namespace, task_id: str) -> None:
     await space.do("RPUSH", space.key(f"op:{task_id}"), "no text")
 
 
-DAMAGES = [other, half, mute, homeless, unnumbered, turnless, overwritten, undated, unqueued, listed]
+DAMAGES = [other, half, mute, homeless, unnumbered, turnless, of_no_turn, overwritten, undated, unqueued, listed]
 
 
 async def require_reasons(space: Namespace) -> None:
