@@ -273,7 +273,7 @@ class Settings(BaseModel):
         None, "File of the key of the dashboard's TLS certificate. Default: none."
     )
     web_hosts: values.HostNames | None = _field(
-        None, "Further host names of the dashboard, beside localhost and IP addresses. Default: none."
+        None, "Host names by which browsers may reach the dashboard, besides localhost and IP addresses. Default: none."
     )
     web_read_only: values.Switch = _field(False, "Let the dashboard change nothing, not even for operators.")
     web_a2a: values.Switch = _field(

@@ -18,7 +18,7 @@ from tests.faults.work import QUEUE, entry, named_pipe, submission
 pytestmark = pytest.mark.anyio
 
 TASKS = [f"t{number}" for number in range(300)]
-ANOTHER = text("limits") + "T = T .. ''\n"
+ANOTHER = text("constants") + "T = T .. ''\n"
 
 
 async def load(scene: Scene) -> None:
@@ -140,7 +140,7 @@ async def test_a_foreign_push_into_a_full_store_is_refused_to_its_producer(short
 async def test_two_versions_of_the_scripts_work_on_one_queue(short_path: Path) -> None:
     """As while hosts are upgraded one after another: scripts go by their digests, only the schema must be the same."""
     async with stage(short_path) as scene:
-        other = RedisStore(RedisSettings(scene.url, 10, QUEUE), {"limits": ANOTHER})
+        other = RedisStore(RedisSettings(scene.url, 10, QUEUE), {"constants": ANOTHER})
         await load(scene)
         assert await other.submit([submission("other", "quick")]) == [Accepted.NEW]
         await other.aclose()

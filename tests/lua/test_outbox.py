@@ -318,8 +318,8 @@ async def test_a_notice_says_why_its_last_try_has_failed(space: Namespace) -> No
 
 async def test_webhooks_for_one_receiver_leave_room_in_the_outbox() -> None:
     """As many for one as there is room besides."""
-    kept = text("limits").replace("OUTBOX_KEPT = 100000", "OUTBOX_KEPT = 10")
-    async with namespace(MEMORY, {"limits": kept}) as space:
+    kept = text("constants").replace("OUTBOX_KEPT = 100000", "OUTBOX_KEPT = 10")
+    async with namespace(MEMORY, {"constants": kept}) as space:
         await ended(space, many("a", 9, "http://a.example/") | many("b", 9, "http://b.example/"))
         await ended(space, {"c": "http://c.example/"})
         outbox = await space.store.outbox(0, 100)

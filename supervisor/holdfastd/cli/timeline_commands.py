@@ -88,7 +88,7 @@ def _row(path: Path, line: int, cells: list[str]) -> JobRow:
     "--schedules",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV file with a row JOBID,SCHEDULE for each job to set before the start.",
+    help="CSV file with a row JOBID,SCHEDULE for each job; the jobs are set before the first is dispatched.",
 )
 @click.option("-a", "--after", metavar="TIME", help="With --schedules: skip fires up to this time.")
 @settings_but("workers", "reload", "preload", "burst")
@@ -251,10 +251,10 @@ def tell(session: Session, /, jobid: str) -> None:
 def work(session: Session, /, worker: str | None) -> int:
     """Run one worker in the foreground, one task at a time unless --concurrency says otherwise.
 
-    WORKER is a class of holdfast.timeline called with literals, such as 'mymodule:Worker("A:A:B")', or any handler.
-    Default: the handler of the settings. The worker also fires schedules that are due. Any number of workers may run at
-    once. SIGTERM or Ctrl-C ends the worker after its running task. Nothing restarts the worker when it dies: use
-    `supervisor start` for that.
+    WORKER names a handler, such as 'mymodule:handle', or makes a worker of holdfast.timeline from literal arguments,
+    such as 'mymodule:Worker("A:A:B")'. Default: the handler of the settings. The worker also fires schedules that are
+    due. Any number of workers may run at once. SIGTERM or Ctrl-C ends the worker after its running task. Nothing
+    restarts the worker when it dies: use `supervisor start` for that.
     """
     settings = settings_with(session, worker)
     reach(session)

@@ -29,7 +29,8 @@ def refusal(view: View) -> str:
 
 
 def asked(view: View) -> Step:
-    """Order to read the settings for a new generation. If a reload is not possible, log why."""
+    """Start a reload: the parent reads the settings of a new generation of workers. If a reload is not possible, log
+    why."""
     if why_not := refusal(view):
         return view, (Log("warning", "reload refused", {"reason": why_not}),)
     generation = view.generations + 1

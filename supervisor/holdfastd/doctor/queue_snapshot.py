@@ -227,8 +227,7 @@ def _owners(snapshot: QueueSnapshot) -> Mapping[str, Collection[str]]:
 
 
 def _ends(parents: Mapping[str, str]) -> Iterator[str]:
-    """For each parent that ended, as a task's record of its parents says: the name of the key that keeps the parent's
-    result."""
+    """The ends of the names of keys that hold results of parents. `parents`: a task's record of its parents."""
     for parent, noted in parents.items():
         _, _, ended_ms = noted.partition(" ")
         yield f"{parent}:{ended_ms}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfast.core.task_states import State
 
-KEPT = 64  # lines of a trail that the scripts keep (store/lua/shared/limits.lua)
+KEPT = 64  # lines of a trail that the scripts keep (store/lua/shared/constants.lua)
 
 _CLAIM = r"(?P<claim>\d+:[^ ]+:\d+)"
 

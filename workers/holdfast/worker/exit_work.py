@@ -77,7 +77,8 @@ def seconds_for(left: float, hang_timeout: float) -> float:
 
 
 def flush_files() -> None:
-    """Flush all open files of this process. Files on a disk come first, because a pipe without a reader would block."""
+    """Flush all open files of this process. Files on a disk come first: to flush a full pipe blocks while nobody reads
+    it."""
     for file in sorted(_open_files(), key=_may_wait):
         with suppress(BaseException):  # a file that cannot be written does not hinder the others
             file.flush()

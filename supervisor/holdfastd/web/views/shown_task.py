@@ -458,7 +458,7 @@ def picture(
     task: TaskRecord, timeline: Sequence[Mapping[str, Any]], now_ms: int, parents: Iterable[TaskRecord] = ()
 ) -> Picture:
     """The picture of a task. `timeline`: the timeline of the `why` document; its steps and messages become marks.
-    `parents`: tasks that it waited for; each has a row with what it did in that time."""
+    `parents`: the tasks for which this task waited. Each parent has a row: what it did while this task waited."""
     start, end = task.created_ms, max(task.finished_ms or now_ms, task.created_ms + 1)
     scale = WIDTH / (end - start)
     own = list(_phases(task, end))

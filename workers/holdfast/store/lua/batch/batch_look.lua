@@ -4,7 +4,7 @@
 -- Answers: {ends that were counted, ms until there is more to look at (-1: no batch is open)}.
 -- Keeps: I19. While this Redis is rebuilt from a ledger, nothing is counted, because records may come back.
 -- flags: allow-oom
--- use: batches task_record limits clock
+-- use: batches task_record constants clock
 if call('HEXISTS', KEY.meta, 'rebuilding') == 1 then return {0, BATCH_LOOK_MS} end
 local most, counted = tonumber(ARGV[1]), 0
 local first = call('ZRANGE', KEY.batch_looks, 0, 0, 'WITHSCORES')

@@ -12,7 +12,7 @@
 -- Answers: {number of entries put back, next cursor ('' to begin again)}.
 -- Keeps: I4, I16.
 -- flags: allow-oom
--- use: clock task_record lane lane_front journal gates damage limits workers shared_keys
+-- use: clock task_record lane lane_front journal gates damage constants workers shared_keys
 local WINDOW = 64
 local SEARCHED = 1024   -- entries from the head
 local COMPARED = 16     -- keys

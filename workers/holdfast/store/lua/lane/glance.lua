@@ -10,7 +10,7 @@
 --       the earlier two (of the first 64), tasks whose entries the audit has missed once, 1 if the front of the lane is the tail of its
 --       list, the SHA-1 of each small foreign entry before the first}.
 -- flags: no-writes, allow-oom
--- use: lane lane_front limits shared_keys
+-- use: lane lane_front constants shared_keys
 local WINDOW = 64       -- entries from the front
 local NEAR = 8          -- the two remembered entries are among the first so many
 local SEARCHED = 1024   -- entries that are searched for those of the earlier look

@@ -7,7 +7,7 @@
 --       timeout); handlers that none of these workers has, each followed by the number of tasks that wait for it; foreign entries that were
 --       pushed at its front (`count when`, in ms; '': none)}.
 -- flags: no-writes, allow-oom
--- use: task_record clock stale_entries unknown_handlers limits workers shared_keys
+-- use: task_record clock stale_entries unknown_handlers constants workers shared_keys
 local lanes = {}
 for _, lane in ipairs(ARGV) do lanes[lane] = true end
 local gates = unknown()

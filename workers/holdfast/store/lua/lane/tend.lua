@@ -9,7 +9,7 @@
 --       the call has reached its limit of work: call again with the others.
 -- Keeps: I4. An order is carried out before its entry is removed. After an error in between, the order is carried out again.
 -- flags: allow-oom
--- use: clock task_record lane envelope messages task_control damage doubt journal limits stale_entries shared_keys
+-- use: clock task_record lane envelope messages task_control damage doubt journal constants stale_entries shared_keys
 if doubt().lasts() then return {#ARGV, 0, 0} end   -- the records may be older than the entries
 local ENTRIES, BYTES = 64, 65536   -- read from each end of a lane; one entry may exceed the bytes
 local SEARCHED = 1048576           -- bytes of a large entry that are searched for a task's id, in a fraction of a millisecond

@@ -5,7 +5,7 @@
 --       since the steward looked.
 -- Keeps: the hash `wrong_end` has for each such lane `<count> <when the last were seen (ms)> <steward that counts>`.
 -- flags: allow-oom
--- use: clock lane limits
+-- use: clock lane constants
 local lane, seen, steward = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if is_turned(lane) ~= (ARGV[4] == '1') then return 0 end
 local count, at, by = string.match(call('HGET', KEY.wrong_end, lane) or '', '^(%d+) (%d+) ?(.*)$')

@@ -7,7 +7,7 @@
 -- Keeps: I3, I14. The value of such a key is lost already. Data that no record has begins anew: the ends of timed unique keys, figures.
 -- The field `anew` of `meta` is the cursor of the look through all keys. Any steward continues it.
 -- flags: allow-oom
--- use: queue_keys task_record journal clock ties damage schedules webhook_outbox workers lane shared_keys limits kinds_of_errors
+-- use: queue_keys task_record journal clock ties damage schedules webhook_outbox workers lane shared_keys constants kinds_of_errors
 local page = tonumber(ARGV[1])
 local removed = damaged_queue_keys()
 

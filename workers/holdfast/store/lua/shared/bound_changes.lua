@@ -1,4 +1,4 @@
--- use: journal clock gates limits rules task_record workers shared_keys
+-- use: journal clock gates constants rules task_record workers shared_keys
 -- provides: bounding
 -- Changes the bounds and pauses of lanes and handlers, and does what follows from a change.
 -- The functions are defined inside one function, because few calls need them.

@@ -1,4 +1,4 @@
--- use: task_record limits journal agenda clock parent_results batches amendments damage conversations kinds_of_errors
+-- use: task_record constants journal agenda clock parent_results batches amendments damage conversations kinds_of_errors
 -- provides: forget forget_batches
 -- Tells a ledger that a task was removed, and which life of its id.
 local function tell_removed(id)

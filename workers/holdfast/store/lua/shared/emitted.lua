@@ -1,4 +1,4 @@
--- use: limits
+-- use: constants
 -- provides: batch_at drop_first
 -- The parts that a task has emitted: a list of batches. A batch is a line and a JSON array of its parts. The line has six words: the
 -- position of its last part; the bytes of all batches up to its end; its run; the number of its last part in that run; when it came; its

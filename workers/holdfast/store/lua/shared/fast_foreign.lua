@@ -1,4 +1,4 @@
--- use: fast_record clock journal lane envelope serving_workers limits workers
+-- use: fast_record clock journal lane envelope serving_workers constants workers
 -- provides: read_foreign write_foreign
 -- The fast way for a usual foreign entry: `run` of an unknown task, for a handler that this worker has. The task is accepted and claimed in
 -- one step. This is used only if the pull claims nothing else, as pulls of idle workers do.

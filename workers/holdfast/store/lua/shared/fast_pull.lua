@@ -1,4 +1,4 @@
--- use: fast_record fast_foreign claims_ahead clock journal lane lane_turns serving_workers limits rollup
+-- use: fast_record fast_foreign claims_ahead clock journal lane lane_turns serving_workers constants rollup
 -- A guard before `pull`: it answers a usual pull itself, with few commands. Otherwise `pull`, which can answer any call, does the whole
 -- call; its functions are defined only then. This part reads and decides everything before it writes, and gives up at the first unusual
 -- thing.

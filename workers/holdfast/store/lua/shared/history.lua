@@ -1,4 +1,4 @@
--- use: limits
+-- use: constants
 -- provides: count_told told_enough turns_asked turns_before
 -- The earlier turns of a task: a list with an operation and a result for each.
 local told_bytes = 0   -- bytes of tasks in this call's answer; after WINDOW_BYTES the call claims nothing more and adds no history

@@ -1,4 +1,4 @@
--- use: task_record lane journal limits parents damage
+-- use: task_record lane journal constants parents damage
 -- provides: joins
 -- Messages that join a turn that a pause has interrupted: the turn runs again with all of them, and has one outcome. Each message has a
 -- number of its own, like a turn. The messages before the last stand in the history without a result; the result of the last one is theirs,

@@ -1,4 +1,4 @@
--- use: clock limits
+-- use: clock constants
 -- provides: tell tell_each note raise count set_aside
 -- The journal: the stream of events, the trail of each task, the counters, and the entries that were set aside.
 local function tell(event, id, detail)

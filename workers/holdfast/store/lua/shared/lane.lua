@@ -1,4 +1,4 @@
--- use: task_record clock limits journal agenda workers shared_keys
+-- use: task_record clock constants journal agenda workers shared_keys
 -- provides: HIGHEST list_of is_turned on_lane ring entry own add_suspect operation_of to_tail to_head owned_last_first to_later begin
 -- provides: is_list require_places rung
 -- A lane: a list of entries, a bell, and a sequence of numbers. An own entry is the producer's operation with one more key in front, `_b`.

@@ -1,4 +1,4 @@
--- use: lane limits
+-- use: lane constants
 -- provides: front_of place_in
 -- The front of a lane: the head of its list, or the tail of a turned one.
 -- The first entries, in order: at most `number`, and no further one after WINDOW_BYTES. They are read one by one, because anybody can push

@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end limits parents acceptance pause_requests joined_messages clock damage
+-- use: task_record lane journal task_end constants parents acceptance pause_requests joined_messages clock damage
 -- provides: create unmake canceled_early cancel_early new_turn seen deliver_message answer_task UNKNOWN refuse next_pending record
 -- provides: beginning
 -- Submitted operations: each makes a task, or is one more message for a task.

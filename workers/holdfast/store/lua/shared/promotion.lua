@@ -1,4 +1,4 @@
--- use: task_record lane journal expiry parents unique_keys joined_messages clock limits task_end ties damage
+-- use: task_record lane journal expiry parents unique_keys joined_messages clock constants task_end ties damage
 -- provides: submit_due promote
 local function submit_due(id, why)
   to_tail(id)

@@ -1,4 +1,4 @@
--- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock limits workers rollup begun kinds_of_errors
+-- use: task_record lane journal task_end gates pause_requests shared_deaths damage clock constants workers rollup begun kinds_of_errors
 -- provides: recover_task recover
 -- Puts back the tasks of a dead worker.
 --

@@ -1,4 +1,4 @@
--- use: clock limits
+-- use: clock constants
 -- provides: add_figure add_histogram keep_example roll
 -- The rollup of this minute: figures by lane and handler, in the form of core/rollup.py. A call never fails because of figures: if somebody
 -- has written another type under the key, nothing is counted.

@@ -1,4 +1,4 @@
--- use: task_record journal clock limits
+-- use: task_record journal clock constants
 -- provides: go_on_now scheduling
 -- Schedules: the record of each, its history, and the index by which the steward finds what is due.
 --

@@ -1,4 +1,4 @@
--- use: task_record lane journal damage agenda clock limits
+-- use: task_record lane journal damage agenda clock constants
 -- provides: remember_death forget_deaths clear_others
 -- Tasks that shared the death of a worker. The hash `death:<incarnation>` has task id → `crash` or `recovery`, as the death counted for
 -- that task.

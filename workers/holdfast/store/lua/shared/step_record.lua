@@ -1,4 +1,4 @@
--- use: clock limits journal
+-- use: clock constants journal
 -- provides: keep_step
 -- The steps of a task. A recorded step is never changed: each later run sees what an earlier run has seen.
 

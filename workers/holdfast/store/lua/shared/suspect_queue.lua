@@ -1,4 +1,4 @@
--- use: task_record gates clock limits rules workers damage shared_keys
+-- use: task_record gates clock constants rules workers damage shared_keys
 -- provides: suspects
 -- Suspects wait in `suspects:<lane>`, beside the list, in the order of their numbers. A quarantine worker claims one of them and nothing
 -- else.

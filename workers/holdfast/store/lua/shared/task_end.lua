@@ -1,4 +1,4 @@
--- use: task_record limits journal ties schedules webhook_outbox clock rollup damage shared_keys
+-- use: task_record constants journal ties schedules webhook_outbox clock rollup damage shared_keys
 -- provides: set_rest_aside has_rest finish note_end end_again
 -- Sets aside the messages that still waited when a task ended, in bounded steps; `promote` does the later steps.
 -- Each message leaves its list after it was set aside. An error in between leaves it in both places, not in none. If the record was deleted

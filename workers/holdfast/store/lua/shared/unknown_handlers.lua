@@ -1,4 +1,4 @@
--- use: task_record journal limits workers serving_workers clock shared_keys
+-- use: task_record journal constants workers serving_workers clock shared_keys
 -- provides: unknown
 -- If a worker meets a task whose handler it does not have, the task waits beside its lane, at the gate `unknown:<name>`, until a worker
 -- with this handler takes it. Nothing counts as a failure. Such a gate bounds nothing, and a worker looks only at the gates of its own

@@ -1,4 +1,4 @@
--- use: task_record clock limits journal shared_keys
+-- use: task_record clock constants journal shared_keys
 -- provides: outbox tell_webhook tell_working
 -- The outbox: webhooks that are not delivered yet. Each is a hash, and one sorted set has their names by when to try next. A second set for
 -- each receiver (host and port) has the names of its webhooks, so that many for one receiver delay no other. Receivers that have answered

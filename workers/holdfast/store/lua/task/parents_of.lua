@@ -3,7 +3,7 @@
 -- Answers: {the place to go on from (-1: there is no more), then for each parent, in the order of `after`: id, state (gone: its record was
 --       deleted before it ended), ended (1 or 0), reason, result ('' for none), bytes of the result}.
 -- flags: no-writes, allow-oom
--- use: parent_results limits
+-- use: parent_results constants
 local given = parent_results()
 local id, first, with_results = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local known, rows, answer, bytes = given.parents_of(id), {}, {-1}, 0

@@ -3,7 +3,7 @@
 -- Answers: {state ('' for an unknown task), position of the last part that is kept (0: none), 1 if there are more parts than this answer
 --       has, else 0, then batches of parts (see the shared part `emitted`)}.
 -- flags: no-writes, allow-oom
--- use: task_record limits emitted
+-- use: task_record constants emitted
 local key, after = KEY.parts .. ARGV[1], tonumber(ARGV[2])
 local length, last = redis.pcall('LLEN', key), batch_at(key, -1)
 local answer, bytes = {read(ARGV[1], 'state')[1] or '', last and last.position or 0, 0}, 0

@@ -11,7 +11,7 @@
 -- Keeps: I3, I4, I6, I9: in the ended task only the fact of its retry is written.
 -- Refused when out of memory, before anything is written.
 -- flags:
--- use: messages promotion limits journal lane task_record parent_results batches amendments damage kinds_of_errors
+-- use: messages promotion constants journal lane task_record parent_results batches amendments damage kinds_of_errors
 local LONGEST_ID = 128
 local AGAIN = {failed = true, rejected = true, canceled = true}
 local KEPT = {'name', 'concurrency_key', 'max_attempts', 'timeout', 'webhook'}   -- the options of its producer

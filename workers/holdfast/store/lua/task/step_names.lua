@@ -2,7 +2,7 @@
 -- KEYS: the public queue. ARGV: task id, the first place.
 -- Answers: {the place to go on from (-1: there is no more), then for each step: place, head (turn, time (ms), name), bytes of its result}.
 -- flags: no-writes, allow-oom
--- use: limits
+-- use: constants
 local key, answer, bytes = KEY.steps .. ARGV[1], {-1}, 0
 local left = redis.pcall('HLEN', key)
 if type(left) ~= 'number' or left == 0 then return answer end   -- there are none, or somebody has damaged the key

@@ -4,7 +4,7 @@
 -- Answers: how many tasks were deleted; the limit if there is more to delete.
 -- Keeps: I6, I14: nothing of a deleted task stays behind. A batch stays longer than its tasks, because it ends after them.
 -- flags: allow-oom
--- use: clock deletion limits
+-- use: clock deletion constants
 local counts = call('HGETALL', KEY.wrong_end)   -- one field for each lane that a steward watches
 for i = 1, #counts, 2 do
   local at = tonumber(string.match(counts[i + 1], '^%d+ (%d+)') or '0')

@@ -14,7 +14,7 @@
 -- An entry is popped after its task was noted in the journal and claimed. An error in between leaves a duplicate entry, never a lost task.
 -- flags: allow-oom
 -- before: fast_pull
--- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage history limits rules schedules workers stale_entries shared_keys
+-- use: doubt task_record lane lane_front journal messages task_control settlement claims envelope promotion lane_turns gates lane_alarms suspect_queue unknown_handlers serving_workers claims_ahead clock damage history constants rules schedules workers stale_entries shared_keys
 local incarnation, request, slots = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function settle_all()
