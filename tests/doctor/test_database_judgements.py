@@ -41,6 +41,8 @@ def test_a_database_that_lets_nobody_in(error: StoreError) -> None:
     ("facts", "expected"),
     [
         (STANDING, []),
+        (replace(STANDING, missing=()), []),
+        (replace(STANDING, missing=("t7",)), ["problem"]),
         (replace(STANDING, epoch="", followed=""), ["note"]),
         (replace(STANDING, followed=""), ["warning"]),
         (replace(STANDING, followed="e2"), ["problem"]),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from uuid import uuid4
 
 import anyio
+import pytest
 
+from holdfast.core.delivery import Settle
 from holdfast.core.store_info import DatabaseInfo, ReplicationInfo
 from holdfast.errors import LedgerUnavailableError, StoreRefusedError
 from holdfast.store.ledger import PostgresStore
+from holdfast.store.ledger.store import SURELY_READ_MS
 from holdfast_config import RedisSettings
 from holdfast_config.store_settings import PostgresSettings
 from holdfastd.doctor import postgres_server as check
 from holdfastd.doctor.postgres_server import Answers
 from tests.cli.commands import ROOT, Cli
+from tests.ledger.ledger import Ledger
 from tests.ledger.server import Server
 
 
@@ -39,6 +44,38 @@ def test_a_queue_that_is_kept(redis_settings: RedisSettings, database: str) -> N
     assert isinstance(following, ReplicationInfo)
     assert following.epoch == following.followed != ""
     assert following.ledger.phase == "following"
+
+
+@pytest.mark.anyio
+async def test_open_tasks_that_redis_has_lost_are_found_and_put_back(books: Ledger) -> None:
+    await books.keep()
+    await books.submit("a", "b", "c")
+    await books.keep()
+    assert await books.store.missing(500) == ()
+    assert await books.redis.do("DEL", books.redis.key("task:b")) == 1
+    assert await books.store.missing(500) == ("b",)
+    assert await books.store.missing(1) == ()  # a sample: the oldest and the newest
+    await books.store.disown()  # as `supervisor db adopt` does
+    await books.keep()
+    assert await books.store.missing(500) == ()
+    assert await books.state("b") == "submitted"
+
+
+@pytest.mark.anyio
+async def test_a_removed_task_whose_end_the_ledger_has_not_read_is_not_missing(books: Ledger) -> None:
+    await books.keep()
+    await books.redis.register("a")
+    await books.submit("t1")
+    await books.keep()
+    [delivery] = await books.redis.take("a", 1)
+    await books.redis.settle("a", delivery, Settle.COMPLETED)
+    await books.redis.store.forget_tasks(["t1"])
+    events_ms = time.time_ns() // 1_000_000  # events have the server's clock, and not the one of this test
+    await books.redis.advance(events_ms + SURELY_READ_MS - books.redis.clock.now_ms)
+    assert await books.store.missing(500) is None  # the ledger is too far behind to tell
+    async with anyio.create_task_group() as looking:
+        looking.start_soon(books.keep)
+        assert await books.store.missing(500) == ()
 
 
 def test_a_user_without_rights_is_told_which(

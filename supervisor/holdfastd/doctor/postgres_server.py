@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -16,9 +17,13 @@ from holdfast_config.store_settings import PostgresSettings
 from holdfastd.doctor.finding import Check, Finding
 from holdfastd.doctor.store_checks import bounded
 
+if TYPE_CHECKING:
+    from holdfast.store.ledger import PostgresStore
+
 LOOK_TIMEOUT = 8.0  # seconds for PostgreSQL, and as many for Redis
 LAG_MS = 10_000  # a ledger this far behind is reported; about 50 ms is normal
 SHOWN = 5
+SAMPLE = 500  # so many of the oldest open tasks, and so many of the newest, are looked for in Redis
 
 Answers = tuple[DatabaseInfo | StoreError, ReplicationInfo | StoreError | None]
 
@@ -27,6 +32,7 @@ _TABLES = Check("postgresql", "tables")
 _RIGHTS = Check("postgresql", "rights")
 _OWNER = Check("postgresql", "this Redis")
 _LEDGER = Check("postgresql", "ledger")
+_TASKS = Check("postgresql", "tasks in Redis")
 
 
 def look(redis: RedisSettings, database: PostgresSettings) -> Answers:
@@ -44,9 +50,16 @@ async def _examine(redis: RedisSettings, database: PostgresSettings) -> Answers:
     try:
         info = await look_through(store, database, LOOK_TIMEOUT)
         usable = isinstance(info, DatabaseInfo) and info.tables == info.needed and not info.lacking
-        return info, await bounded(store.following(), redis.masked_url, LOOK_TIMEOUT) if usable else None
+        return info, await bounded(_compare(store), redis.masked_url, LOOK_TIMEOUT) if usable else None
     finally:
         await store.aclose()
+
+
+async def _compare(store: PostgresStore) -> ReplicationInfo:
+    """The comparison of the ledger with Redis. Tasks are compared only while the ledger follows this Redis."""
+    info = await store.following()
+    follows = info.epoch and info.followed == info.epoch and info.ledger.phase is RebuildPhase.FOLLOWING
+    return replace(info, missing=await store.missing(SAMPLE)) if follows else info
 
 
 async def look_through(store: Any, database: PostgresSettings, seconds: float) -> DatabaseInfo | StoreError:
@@ -101,6 +114,8 @@ def judge_replication(info: ReplicationInfo | StoreError) -> Iterator[Finding]:
         return
     yield _judge_owner(info)
     yield _judge_ledger(info)
+    if info.missing is not None:
+        yield _judge_tasks(info.missing)
 
 
 def _judge_owner(info: ReplicationInfo) -> Finding:
@@ -121,6 +136,14 @@ def _judge_owner(info: ReplicationInfo) -> Finding:
         else ""
     )
     return _OWNER.ok(f"epoch {info.epoch[:8]}{losses}")
+
+
+def _judge_tasks(missing: Sequence[str]) -> Finding:
+    if not missing:
+        return _TASKS.ok(f"Redis has every open task of the ledger, of at most {2 * SAMPLE} that were looked for")
+    kinds = ("open task of the ledger is", "open tasks of the ledger are")
+    text = f"{counted(len(missing), *kinds)} not in Redis, which has lost a part of its data: {some(missing, SHOWN)}"
+    return _TASKS.problem(text, "supervisor db adopt: the steward then puts back what Redis has lost")
 
 
 def _judge_ledger(info: ReplicationInfo) -> Finding:

@@ -271,8 +271,9 @@ class DatabaseInfo:
 @dataclass(frozen=True, slots=True)
 class ReplicationInfo:
     """The ledger's status, and two epochs: the one that the ledger names, and the one in this Redis. An epoch is empty
-    if there is none."""
+    if there is none. `missing`: open tasks of a sample from the ledger that Redis does not have; None: not compared."""
 
     ledger: LedgerStatus
     epoch: str
     followed: str
+    missing: tuple[str, ...] | None = None

@@ -26,6 +26,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+import anyio
+
 from holdfast.core.counts import KeptTask, LedgerStatus
 from holdfast.core.quiet_hosts import HaltScope
 from holdfast.core.schedule_records import Due, FireAnswer, FireOrder, Retired
@@ -46,6 +48,7 @@ from holdfast_config.store_settings import PostgresSettings
 # Schedules: only a Redis that has lost no data may create their tasks. A task that the ledger has is not created again.
 
 AGAIN_MS = 1000  # the wait while Redis is rebuilt
+SURELY_READ_MS = 1000  # a ledger that is less far behind has read the events before this time
 
 
 class LedgerSchedules(LedgerPart, RedisSchedules):
@@ -131,6 +134,24 @@ class PostgresStore(LedgerServer, LedgerRequests, LedgerTasks, LedgerSchedules, 
         owner = await redis_ledger.owner()
         followed = "" if queues.is_earlier(owner, epoch) else owner
         return ReplicationInfo(ledger, epoch, followed or await redis_ledger.rebuilding())
+
+    async def missing(self, each_end: int) -> tuple[str, ...] | None:
+        """The open tasks of a sample that Redis does not have: it has lost a part of its data, and no loss shows.
+
+        None: the ledger is too far behind to tell. Redis is asked first, and the ledger again a while later, because a
+        task may end and be removed before the ledger has read this.
+        """
+        queue = self._keys.queue
+        async with self.database.transaction() as sql:
+            sample = await tasks.open_sample(sql, queue, each_end)
+        unknown = await self.redis_ledger.unknown(sample)
+        if not unknown:
+            return ()
+        await anyio.sleep(SURELY_READ_MS / 1000)
+        async with self.database.transaction() as sql:
+            if (await self._replication.standing(sql)).behind_ms >= SURELY_READ_MS:
+                return None
+            return tuple(await tasks.still_open(sql, queue, unknown))
 
     async def disown(self) -> None:
         """Delete the ledger's epoch from this Redis. The next steward then treats this Redis like one that has lost

@@ -212,6 +212,13 @@ class RedisLedger(RedisPart):
         following, ids = await self._run("known", cursor or "0", page, "")
         return "" if following == b"0" else following.decode(), [each.decode() for each in ids]
 
+    async def unknown(self, task_ids: Sequence[str]) -> list[str]:
+        """Those of these tasks that have no record in Redis. One command, if none is missing."""
+        keys = {task_id: self._keys["task"] + task_id for task_id in task_ids}
+        if not keys or await self._command("EXISTS", *keys.values()) == len(keys):
+            return []
+        return [task_id for task_id, key in keys.items() if not await self._command("EXISTS", key)]
+
     async def restore(self, epoch: str, dumps: Sequence[Dump]) -> list[tuple[Restored, str]]:
         """Put tasks back. Returns a word for each task, and the reason if the task is damaged. Returns only OTHER if
         this Redis belongs to another ledger."""

@@ -117,6 +117,21 @@ _EARLIER_LIVES = """
 SELECT n.task_id FROM unnest($2::text[], $3::bigint[]) AS n (task_id, created_ms) WHERE EXISTS (
     SELECT FROM holdfast_tasks t
     WHERE t.queue = $1 AND t.task_id = n.task_id AND t.created_ms <> n.created_ms OFFSET 0)"""
+# Both ends of the index of tasks to put back, because Redis may have lost the oldest or the newest ones. The limit
+# counts the rows that are read, also those of dead letters.
+_SAMPLE = """
+SELECT task_id FROM (
+    (SELECT task_id, finished_ms FROM holdfast_tasks
+     WHERE queue = $1 AND (finished_ms IS NULL OR dead <> '' OR webhooks <> '\\x90')
+     ORDER BY seq, created_ms, task_id LIMIT $2)
+    UNION
+    (SELECT task_id, finished_ms FROM holdfast_tasks
+     WHERE queue = $1 AND (finished_ms IS NULL OR dead <> '' OR webhooks <> '\\x90')
+     ORDER BY seq DESC, created_ms DESC, task_id DESC LIMIT $2)) AS ends
+WHERE finished_ms IS NULL"""
+_STILL_OPEN = """
+SELECT task_id FROM holdfast_tasks
+WHERE queue = $1 AND task_id = ANY($2) AND finished_ms IS NULL ORDER BY task_id"""
 _BEGINNING = """
 (SELECT task_id FROM holdfast_tasks WHERE queue = $1 AND task_id >= $2 AND task_id < $3 ORDER BY task_id LIMIT $4)
 UNION
@@ -234,6 +249,16 @@ async def ended_since(sql: Any, queue: str, since_ms: int, cursor: str, limit: i
     after = msgspec.json.decode(cursor) if cursor else (-1, "")
     rows = await sql.fetch(_ENDED_SINCE, queue, since_ms, *after, limit, PAGE_BYTES)
     return await _dumps(sql, queue, rows), _cursor(rows, "seen_ms", "task_id")
+
+
+async def open_sample(sql: Any, queue: str, each_end: int) -> list[str]:
+    """The ids of open tasks among so many of the oldest and of the newest tasks that would be put back."""
+    return [row["task_id"] for row in await sql.fetch(_SAMPLE, queue, each_end)]
+
+
+async def still_open(sql: Any, queue: str, task_ids: Sequence[str]) -> list[str]:
+    """Those of these tasks that have not ended and were not removed."""
+    return [row["task_id"] for row in await sql.fetch(_STILL_OPEN, queue, list(task_ids))]
 
 
 async def these(sql: Any, queue: str, task_ids: Sequence[str]) -> list[Dump]:
