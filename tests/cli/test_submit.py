@@ -310,3 +310,30 @@ def test_lines_may_have_options(cli: Cli) -> None:
     lines = '{"text": "p", "task_id": "p"}\n{"text": "c", "task_id": "c", "after": ["p"], "expires": 60}\n'
     assert cli("submit", "--jsonl", "-", stdin=lines.encode()).status == 0
     assert cli("tasks", "show", "c", "--json").document["state"] == "waiting"
+
+
+def test_a_wait_with_a_limit_ends_and_its_tasks_go_on(cli: Cli) -> None:
+    answer = cli("submit", "x", "y", "--wait", "--wait-timeout", "0.2")
+    ids = [entry["params"]["task_id"] for entry in operations(cli)]
+    assert (answer.status, answer.out, len(ids)) == (75, "", 2)
+    [line] = [line for line in answer.err.splitlines() if "--wait-timeout" in line]
+    assert line.startswith("supervisor: no result within --wait-timeout of 2 tasks, which go on; to see more: ")
+    assert all(each in line for each in ids)
+    words = line.partition("to see more: supervisor ")[2].partition(" (")[0].split()
+    assert cli(*words, "--json").document["state"] == "submitted"
+
+
+def test_results_that_come_in_time_are_printed_and_a_failure_counts_most(cli: Cli) -> None:
+    cli("submit", "x", "--task-id", "gone")
+    cli("tasks", "cancel", "gone")
+    given = b'{"text": "x", "task_id": "gone"}\n{"text": "y", "task_id": "waits"}\n'
+    answer = cli("submit", "--jsonl", "-", "--wait", "--wait-timeout", "4", stdin=given)
+    assert [(line["task_id"], line["state"]) for line in answer.lines] == [("gone", "canceled")]
+    assert answer.lines[0].keys() >= {"task_id", "state", "result", "error", "reason", "attempts"}
+    assert answer.status == 1
+    assert "of 1 task, which goes on; to see more: supervisor tasks show waits" in answer.err
+
+
+def test_a_limit_of_the_wait_needs_the_wait(cli: Cli) -> None:
+    answer = cli("submit", "x", "--wait-timeout", "5s")
+    assert (answer.status, "--wait-timeout needs --wait" in answer.err, waiting(cli)) == (2, True, 0)

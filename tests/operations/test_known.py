@@ -10,13 +10,20 @@ import pytest
 
 from holdfast.core.published_handlers import PublishedHandler
 from holdfast_config import RedisSettings
+from holdfastd.operations.act import Doing, Face, Operator
+from holdfastd.operations.error_statuses import UnknownNameError
+from holdfastd.operations.notes import AskedChange
 from tests.cli.commands import Cli
+from tests.operations.test_contract import acts
 from tests.web.site import site
 
 pytestmark = pytest.mark.anyio
 
 HANDLER = "no handler named 'blling' is known: did you mean billing?"
 LANE = "no lane named 'mial' is known: did you mean mail?"
+OF_NAMES = {  # a scale asks only the supervisor of this host
+    name: act for name, act in acts().items() if act.subject in ("lane", "handler", "host") and name != "SCALE_WORKERS"
+}
 COMMANDS = [
     (("tasks", "list", "--name", "blling"), HANDLER),
     (("tasks", "list", "--lane", "mial"), LANE),
@@ -74,3 +81,27 @@ async def test_an_age_is_a_duration_in_every_filter(
         refused = await run(*words, "--older", "soon")
         text = "older 'soon': a duration is expected: seconds, or 90s, 5m, 1h30m, 7d"
         assert (refused.status, text in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("name", sorted(OF_NAMES))
+async def test_a_new_name_is_offered_only_where_the_act_takes_one(redis_settings: RedisSettings, name: str) -> None:
+    act = OF_NAMES[name]
+    takes_new = "create" in {field.name for field in act.fields}
+    async with site(redis_settings) as here:
+        for face in Face:
+            asked = AskedChange("ann", "here", here.store.note_activity, act.name)
+            doing = Doing(here.store, here.manager, here.settings, Operator("ann", "here", face), asked)
+            given = {act.subject: "mial"} | ({"rate": "5/s"} if name.startswith("LIMIT") else {})
+            with pytest.raises(UnknownNameError, match="there is no such") as refused:
+                await act.carry_out(doing, act.read_texts(given))
+            switch = face.switch("create") if takes_new else ""
+            assert f" (for a new {act.subject} {switch})" in str(refused.value) or not switch
+            assert ("for a new" in str(refused.value)) == bool(switch)
+
+
+async def test_a_command_offers_no_option_that_it_does_not_have(redis_settings: RedisSettings, cli: Cli) -> None:
+    async with site(redis_settings):
+        run = partial(anyio.to_thread.run_sync, cli)
+        for words in (("lanes", "resume", "mial"), ("resume", "--host", "bd1"), ("lanes", "set", "mial", "--reset")):
+            refused = await run(*words)
+            assert (refused.status, "there is no such" in refused.err, "--create" in refused.err) == (1, True, False)

@@ -40,7 +40,7 @@ _MEANINGS = {
     Exit.BUG: "a bug",
     Exit.RUNNING: "another supervisor runs in this runtime directory",
     Exit.OUTPUT: "done, but standard output could not be written",
-    Exit.CUT_OFF: "drained with tasks given back unfinished",
+    Exit.CUT_OFF: "ended with tasks unfinished: by a drain, or by submit --wait-timeout",
     Exit.PERMISSION: "no permission",
     Exit.CONFIG: "configuration, or a handler that cannot be booted",
     Exit.INTERRUPTED: "interrupted",

@@ -131,6 +131,11 @@ class Doing:
         """Say that a filter, which has found nothing, names a lane or handler that nobody knows."""
         self.asked.hint = await self.call(unknown_names, self.store, self.settings, wanted)
 
+    def create_switch(self, given: msgspec.Struct) -> str:
+        """How the operator asks for a name that nobody knows yet; empty if the act, to which these arguments belong,
+        takes no such name."""
+        return self.operator.face.switch("create") if hasattr(given, "create") else ""
+
     def step(self, done: int) -> None:
         """Record how many items are done so far: Activity has the number if the act ends early."""
         self.asked.done = done

@@ -69,7 +69,7 @@ async def end_halt(doing: Doing, given: ReleaseHosts) -> EndedOrderDocument:
 async def _order(
     doing: Doing, given: OrderHosts, word: str, order: Callable[[str, str, str], Awaitable[QuietOrder]]
 ) -> OrderDocument:
-    host = await _known_host(doing, given.host, given.create)
+    host = await _known_host(doing, given)
     reason = doing.reason("ordered", given.reason)
     return order_document(host, word, await doing.call(order, host, doing.operator.by, reason))
 
@@ -78,21 +78,22 @@ async def _release(
     doing: Doing, given: ReleaseHosts, word: str, end: Callable[[str, str], Awaitable[QuietOrder]]
 ) -> EndedOrderDocument:
     """End a quiet or halt order. The answer lists the orders that remain, because each of them still stops claims."""
-    host = await _known_host(doing, given.host)
+    host = await _known_host(doing, given)
     order = await doing.call(end, host, doing.operator.by)
     return ended_order_document(host, word, order, await doing.call(doing.store.quiet_hosts))
 
 
-async def _known_host(doing: Doing, name: str | None, create: bool = False) -> str:
+async def _known_host(doing: Doing, given: OrderHosts | ReleaseHosts) -> str:
     """The host's name in the store and in Activity; None gives the name for all hosts. Raises InvalidArgumentError,
     UnknownNameError."""
+    name = given.host
     if name is None:
         doing.asked.subject = ALL_HOSTS
         return ALL_HOSTS
     if name == ALL_HOSTS or not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or " " in name:
         raise InvalidArgumentError(f"host: {shown(name)} is not the name of a host; leave it out for all hosts", "host")
-    if not create:
-        check_known("host", name, await doing.call(_known_hosts, doing.store), doing.operator.face.switch("create"))
+    if not getattr(given, "create", False):
+        check_known("host", name, await doing.call(_known_hosts, doing.store), doing.create_switch(given))
     return name
 
 

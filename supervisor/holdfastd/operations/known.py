@@ -30,11 +30,11 @@ class NameFilter(Protocol):
 
 def check_known(kind: str, name: str, known: Collection[str], create: str) -> None:
     """Check that the name is known. Raises UnknownNameError, which suggests similar names. `create`: how one asks for a
-    new name, in the words of the operator's interface."""
+    new name, in the words of the operator's interface; empty if the act takes no new name."""
     if name in known:
         return
-    near = meant(name, known)
-    raise UnknownNameError(f"{kind} {shown(name)}: there is no such {kind}; {near} (for a new {kind} {create})")
+    new = f" (for a new {kind} {create})" if create else ""
+    raise UnknownNameError(f"{kind} {shown(name)}: there is no such {kind}; {meant(name, known)}{new}")
 
 
 def meant(name: str, known: Collection[str]) -> str:

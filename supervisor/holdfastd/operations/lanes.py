@@ -108,14 +108,14 @@ class ResetHandler(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 async def pause_lane(doing: Doing, given: PauseLane) -> ChangedSubject:
     """Start no more tasks of a lane on any host. Running tasks finish, and new tasks are accepted and wait."""
-    lane = await known_lane(doing, given.lane, given.create)
+    lane = await known_lane(doing, given.lane, given)
     is_new = await doing.manager.pause_queue(lane, doing.reason("paused", given.reason))
     return {"subject": lane, "answer": "paused" if is_new else "was paused already"}
 
 
 async def resume_lane(doing: Doing, given: ChosenLane) -> ChangedSubject:
     """Start tasks of a paused lane again."""
-    lane = await known_lane(doing, given.lane)
+    lane = await known_lane(doing, given.lane, given)
     was_paused = await doing.manager.resume_queue(lane)
     return {"subject": lane, "answer": "resumed" if was_paused else "was not paused"}
 
@@ -131,13 +131,13 @@ async def limit_lane(doing: Doing, given: LimitLane) -> ChangedSubject:
     rules = {name: value for name, value in values.items() if value is not None}
     if not rules:
         raise InvalidArgumentError("running: no limit is given; give running, per_key or rate", "running")
-    lane = await known_lane(doing, given.lane, given.create)
+    lane = await known_lane(doing, given.lane, given)
     return await _bound(doing, lane, [LaneLimit(BOUNDS[name], lane, value) for name, value in rules.items()])
 
 
 async def reset_lane(doing: Doing, given: ChosenLane) -> ChangedSubject:
     """Remove the limits of a lane that operators have set; those of the settings apply again."""
-    lane = await known_lane(doing, given.lane)
+    lane = await known_lane(doing, given.lane, given)
     return await _bound(doing, lane, [LaneLimit(bound, lane, "") for bound in BOUNDS.values()])
 
 
@@ -146,13 +146,13 @@ async def limit_handler(doing: Doing, given: LimitHandler) -> ChangedSubject:
     value = "" if given.reset else _rate(given.rate, given.burst)
     if value is None:
         raise InvalidArgumentError("rate: no limit is given", "rate")
-    handler = await _known_handler(doing, given.handler, given.create)
+    handler = await _known_handler(doing, given)
     return await _bound(doing, handler, [LaneLimit(LaneBound.NAME, handler, value)])
 
 
 async def reset_handler(doing: Doing, given: ResetHandler) -> ChangedSubject:
     """Remove the limit of a handler that operators have set; that of the settings applies again."""
-    handler = await _known_handler(doing, given.handler)
+    handler = await _known_handler(doing, given)
     return await _bound(doing, handler, [LaneLimit(LaneBound.NAME, handler, "")])
 
 
@@ -172,26 +172,21 @@ async def check_handler_exists(store: Store, name: str) -> None:
         raise NotFoundError(f"no handler {name}; {meant(name, known)}")
 
 
-async def known_lane(doing: Doing, name: str, create: bool = False) -> str:
-    """The name of a lane that is changed. Unless `create` is set, raises UnknownNameError for an unknown lane; the
-    error suggests similar names."""
+async def known_lane(doing: Doing, name: str, given: msgspec.Struct) -> str:
+    """The name of a lane that is changed. Unless `create` is set in the arguments, raises UnknownNameError for an
+    unknown lane; the error suggests similar names."""
     lane = check_lane(name)
-    if not create:
-        check_known(
-            "lane",
-            lane,
-            await doing.call(known_lanes, doing.store, doing.settings, lane),
-            doing.operator.face.switch("create"),
-        )
+    if not getattr(given, "create", False):
+        known = await doing.call(known_lanes, doing.store, doing.settings, lane)
+        check_known("lane", lane, known, doing.create_switch(given))
     return lane
 
 
-async def _known_handler(doing: Doing, name: str, create: bool = False) -> str:
-    handler = check_name(name)
-    if not create:
-        check_known(
-            "handler", handler, await doing.call(known_handlers, doing.store), doing.operator.face.switch("create")
-        )
+async def _known_handler(doing: Doing, given: LimitHandler | ResetHandler) -> str:
+    handler = check_name(given.handler)
+    if not getattr(given, "create", False):
+        known = await doing.call(known_handlers, doing.store)
+        check_known("handler", handler, known, doing.create_switch(given))
     return handler
 
 

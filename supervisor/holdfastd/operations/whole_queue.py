@@ -66,7 +66,7 @@ class Recovered(TypedDict):
 
 async def clear_queue(doing: Doing, given: ClearQueue) -> Cleared:
     """Cancel all tasks that wait in the queue. Running tasks continue."""
-    lane = None if given.lane is None else await known_lane(doing, given.lane, given.create)
+    lane = None if given.lane is None else await known_lane(doing, given.lane, given)
     doing.asked.subject = lane or doing.settings.queue_name
     return {"cleared": await doing.manager.clear_queue(lane, delayed=given.delayed, on_step=doing.step)}
 

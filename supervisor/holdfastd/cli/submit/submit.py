@@ -36,6 +36,8 @@ from holdfastd.operations.submit_tasks import (
     unpublished,
 )
 
+MOST_NAMED = 4  # ids in the line about tasks that go on
+
 # Prints the answers of `submit`, which must go on if standard output fails: its tasks are already accepted.
 
 
@@ -72,6 +74,7 @@ DEPENDENT = (  # an option, the option that it needs, and the meaning of the nee
     ("if_parent_fails", "after", "the parent tasks"),
     ("debounce", "delay", "the time during which a later submission replaces this one"),
     ("unique_for", "unique", "the key that is unique for this time"),
+    ("wait_timeout", "wait", "the command does not wait otherwise"),
 )
 
 EXAMPLES = """Examples:
@@ -99,6 +102,12 @@ find /usr/share/doc -name copyright | supervisor submit --lines - --wait --json"
 @click.option("--again", is_flag=True, help="Submit the lines of a file once more, even if they were submitted before.")
 @click.option("--unchecked", is_flag=True, help=description_of(Unchecked))
 @click.option("--wait", is_flag=True, help="Wait for the results and print them. Exit status 1 if a task failed.")
+@click.option(
+    "--wait-timeout",
+    type=parameters.DURATION,
+    help="With --wait: end after this time, counted from the first accepted task. Tasks that have not ended go on. "
+    "Exit status 75 if there are any.",
+)
 @click.option(
     "--delay", type=parameters.DURATION, help="Start after this delay at the earliest: seconds, or 5m, 1h30m, 7d."
 )
@@ -154,6 +163,7 @@ def submit(
     again: bool,
     unchecked: bool,
     wait: bool,
+    wait_timeout: float | None,
     **given: Any,
 ) -> int:
     """Submit one task for each TEXT, or for each line of a file. Prints the ids, or with --wait the results.
@@ -161,7 +171,7 @@ def submit(
     The id of a line's task is made from the path of the file, the number of the line and its content. So a second
     submit of the file adds no task twice. Lines of standard input have such ids only with --key.
     """
-    _check_flags(given)
+    _check_flags(given | {"wait": wait, "wait_timeout": wait_timeout})
     template = TaskSpec(**parameters.with_arguments(given | {"after": given["after"] or None}))
     _check_sources(texts, template, lines, jsonl)
     stream = lines or jsonl
@@ -183,7 +193,7 @@ def submit(
             parser = task_sources.text_parser(template) if lines else task_sources.json_parser(template)
             items = task_sources.from_lines(stream.fileno(), parser, limit, ids)
         with ProgressBar(tally, wait=wait, is_stream=stream is not None) as progress:
-            listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None)
+            listener = _listener(session, progress, answers, wait=wait, quiet=stream is not None, seconds=wait_timeout)
             try:
                 manager = manager_of(store, session.settings, later or first)
                 calls = HandlerCalls(
@@ -268,7 +278,14 @@ def _check_flags(given: Mapping[str, Any]) -> None:
 
 
 def _listener(
-    session: Session, /, progress: ProgressBar, answers: PrintedAnswers, *, wait: bool, quiet: bool
+    session: Session,
+    /,
+    progress: ProgressBar,
+    answers: PrintedAnswers,
+    *,
+    wait: bool,
+    quiet: bool,
+    seconds: float | None,
 ) -> SubmitListener:
     """The functions that print the ids and the results. Results are text on a terminal, else JSON. The ids of a
     stream's tasks are not printed on a terminal."""
@@ -290,7 +307,7 @@ def _listener(
             else:
                 progress.print(output.compact(task_documents.outcome(record)))
 
-    return SubmitListener(accepted, settled if wait else None, progress.show_progress)
+    return SubmitListener(accepted, settled if wait else None, progress.show_progress, seconds)
 
 
 def _finish(
@@ -308,8 +325,19 @@ def _finish(
         known = f", {tally.known} of them submitted before and not added again" if tally.known else ""
         hint = " (--again adds them)" if tally.known and ids and stream and path_of(stream) else ""
         output.note(f"{answers.lost and f'{answers.lost}; '}{counted(tally.accepted, 'task')} accepted{known}{hint}")
+    if tally.unfinished:
+        output.note(_unfinished(tally.unfinished))
     if tally.unfit:
         return Exit.CONFIG
     if tally.failed or tally.refused:
         return Exit.FAILED
+    if tally.unfinished:
+        return Exit.CUT_OFF
     return answers.status
+
+
+def _unfinished(ids: Sequence[str]) -> str:
+    """The line about tasks that go on after the time of --wait-timeout."""
+    others = f" (then {', '.join(ids[1:MOST_NAMED])})" if len(ids) > 1 else ""
+    tasks = counted(len(ids), "task, which goes on", "tasks, which go on")
+    return f"no result within --wait-timeout of {tasks}; to see more: supervisor tasks show {ids[0]}{others}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
@@ -38,8 +39,8 @@ FAILURES = frozenset({State.FAILED, State.REJECTED, State.CANCELED})
 @dataclass
 class Tally:
     """Counts of the submitted tasks. `known`: accepted tasks that were submitted before, and not added again. `line`:
-    the last line whose task was accepted; `first`: the id of the first task. `places`: the lanes and handlers already
-    checked."""
+    the last line whose task was accepted; `first`: the id of the first task. `unfinished`: the ids of the tasks whose
+    result had not come when the time to wait was over. `places`: the lanes and handlers already checked."""
 
     accepted: int = 0
     known: int = 0
@@ -49,6 +50,7 @@ class Tally:
     failed: int = 0
     line: int = 0
     first: str = ""
+    unfinished: list[str] = field(default_factory=list[str])
     places: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def upto(self) -> str:
@@ -64,11 +66,13 @@ class Tally:
 class SubmitListener:
     """The functions to call while tasks are submitted. `accepted` gets the receipts of accepted tasks, `settled` gets
     each result. If `settled` is None, nobody waits for results. `progressed` gets the progress of the task if the
-    command waits for a single task."""
+    command waits for a single task. `seconds`: the time to wait for results, from the first accepted task; None: no
+    limit."""
 
     accepted: Callable[[Sequence[Receipt]], None]
     settled: Callable[[TaskRecord], None] | None
     progressed: Callable[[Progress], None]
+    seconds: float | None = None
 
 
 Submitted = Callable[[BadLineError | None], Awaitable[None]]
@@ -84,15 +88,17 @@ async def submit_all(
 ) -> BadLineError | None:
     """Submit all items and call `submitted`. Then wait for the results if `listener.settled` is set. Returns the error
     of the first line that is not a task; later lines are not submitted."""
-    room, bad = anyio.Semaphore(WINDOWS), None
+    room, bad, deadline = anyio.Semaphore(WINDOWS), None, math.inf
     async with anyio.create_task_group() as waiters:
         try:
             async for chunk in items:
                 for start in range(0, len(chunk), WINDOW):
                     ids = await _submit(manager, calls, chunk[start : start + WINDOW], listener, tally)
+                    if listener.seconds is not None and deadline == math.inf:
+                        deadline = anyio.current_time() + listener.seconds
                     if listener.settled:
                         await room.acquire()
-                        waiters.start_soon(_wait, manager, ids, listener, tally, room)
+                        waiters.start_soon(_wait, manager, ids, listener, tally, room, deadline)
         except BadLineError as error:
             bad = error
         await submitted(bad)
@@ -147,17 +153,22 @@ async def _wait(
     listener: SubmitListener,
     tally: Tally,
     room: anyio.Semaphore,
+    deadline: float,
 ) -> None:
     assert listener.settled
-    if tally.accepted == len(ids) == 1:
-        async with aclosing(manager.progress(ids[0])) as shown:
-            async for progress in shown:
-                listener.progressed(progress)
-    async with aclosing(manager.wait_all(ids)) as records:
-        async for record in records:
-            tally.settled += 1
-            tally.failed += record.state in FAILURES
-            listener.settled(record)
+    left = dict.fromkeys(ids)
+    with anyio.CancelScope(deadline=deadline):
+        if tally.accepted == len(ids) == 1:
+            async with aclosing(manager.progress(ids[0])) as shown:
+                async for progress in shown:
+                    listener.progressed(progress)
+        async with aclosing(manager.wait_all(ids)) as records:
+            async for record in records:
+                tally.settled += 1
+                tally.failed += record.state in FAILURES
+                listener.settled(record)
+                del left[record.task_id]
+    tally.unfinished += left
     room.release()
 
 
