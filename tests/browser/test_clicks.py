@@ -114,11 +114,11 @@ def test_all_failures_of_one_kind_are_retried_with_three_clicks(worked: str, chr
         assert hand.clicks == 3
 
 
-async def _run_one(redis: RedisSettings) -> None:
+async def _run_one(redis: RedisSettings, task_id: str = "live-1") -> None:
     async with open_store(redis) as store, working(redis):
         manager = TaskManager(store, queue=redis.queue)
-        await manager.run_task(name="invoice", kwargs={"region": "eu", "lines": []}, task_id="live-1")
-        await manager.wait("live-1")
+        await manager.run_task(name="invoice", kwargs={"region": "eu", "lines": []}, task_id=task_id)
+        await manager.wait(task_id)
 
 
 def test_the_events_of_a_run_become_one_row_as_they_come(redis: RedisSettings, worked: str, chromium: Any) -> None:
@@ -132,3 +132,27 @@ def test_the_events_of_a_run_become_one_row_as_they_come(redis: RedisSettings, w
         told = seen.page.inner_text(f"{row} td.words")
         seen.page.goto("/events")
         assert seen.page.inner_text(f"{row} td.words") == told, "the server says the same"
+
+
+def test_no_event_stands_twice_and_all_stand_in_their_order(redis: RedisSettings, worked: str, chromium: Any) -> None:
+    def shown() -> list[tuple[str, str, int]]:
+        found = seen.page.eval_on_selector_all("#events tr[data-task]", "rows => rows.map(row => ({...row.dataset}))")
+        rows = [(each["task"], each["event"], int(each["at"])) for each in found]
+        assert len(rows) == len(set(rows))
+        assert [at for *_, at in rows] == sorted((at for *_, at in rows), reverse=True)
+        return rows
+
+    def run(task_id: str) -> None:
+        beside.submit(asyncio.run, _run_one(redis, task_id)).result()
+        seen.page.wait_for_selector(f"#events tr[data-task='{task_id}'][data-event=settled]")
+
+    with opened(chromium, worked) as seen, ThreadPoolExecutor(1) as beside:
+        seen.page.route("**/events/stream?*", lambda route: route.continue_(url=f"{worked}/events/stream?after=0-0"))
+        seen.page.goto("/events")
+        before = shown()
+        run("once-1")
+        assert len(shown()) == len(before) + 2, "a worker and its task: the server has told all events again"
+        seen.page.click("#pause")
+        seen.page.click("#pause")
+        run("once-2")
+        assert len(shown()) == len(before) + 4

@@ -106,6 +106,17 @@ async def test_a_client_goes_on_behind_the_last_event_that_it_has_seen(redis_set
                     assert found == "new1"
 
 
+async def test_a_feed_that_lags_tells_no_event_that_its_listener_has_seen(redis_settings: RedisSettings) -> None:
+    async with served(redis_settings) as here, here.stream("/events/changes") as slow:
+        await here.manager.run_task("hello", task_id="t0")
+        assert await slow.named("changed") == {}, "the feed reads again in two seconds"
+        await here.manager.run_task("hello", task_id="t1")
+        seen = (await here.store.events_before("", 1))[0].position
+        async with here.stream(f"/events/stream?after={seen}") as stream:
+            await here.manager.run_task("hello", task_id="t2")
+            assert (await stream.named())["id"] == "t2"
+
+
 @pytest.mark.parametrize("more", [-1, 0, 1, PAGE, PAGE * (MOST_PAGES - 1), PAGE * (MOST_PAGES - 1) + 7])
 async def test_earlier_events_come_by_pages_and_those_behind_the_last_page_are_told_as_left_out(
     redis_settings: RedisSettings, more: int

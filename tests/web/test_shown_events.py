@@ -13,7 +13,7 @@ from holdfast_config import RedisSettings
 from holdfastd.operations import act as acts
 from holdfastd.web.pages.event_pages import NOUNS, VERBS, change_words, whole_changes
 from holdfastd.web.views import shown_events
-from holdfastd.web.views.shown_events import brief_names, label, page_of, parts, rows, sentence, tone
+from holdfastd.web.views.shown_events import brief_names, label, page_of, parts, ran_by, rows, sentence, tone
 from tests.lua.operations import introduction
 from tests.web.site import site
 
@@ -85,6 +85,13 @@ def test_the_events_of_one_run_are_one_row() -> None:
     ]
     assert folded[0].words == "in 150ms by worker 1 on web-2; waited 3ms"
     assert [row.events for row in rows(events, str, {}, is_folded=False)] == [[each] for each in events]
+
+
+def test_an_end_without_its_claim_says_which_worker_it_was() -> None:
+    end = happening(1250, "settled", f"completed 1 {CLAIM} ")
+    (row,) = rows([end], str, {"ab" * 16: "worker 1"}, is_folded=True)
+    assert row.words == "by worker 1"
+    assert ran_by(happening(1250, "settled", "canceled 1 "), {}) == ran_by(happening(1, "claimed", CLAIM), {}) == ""
 
 
 def test_a_run_that_failed_is_one_row_with_the_time_until_the_next() -> None:

@@ -14,7 +14,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.views.shown_events import NOT_OF_TASKS, brief_names, label, page_of, sentence, tone, worker_of
+from holdfastd.web.views.shown_events import NOT_OF_TASKS, brief_names, label, page_of, ran_by, sentence, tone, worker_of
 
 # The events that the query of a URL selects: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 
@@ -112,6 +112,12 @@ class EventBatch:
     def end(self) -> int:
         return self.start + len(self.events)
 
+    def behind(self, position: str) -> EventBatch:
+        """This batch without the events up to a position, which a listener has seen already. Empty: all events."""
+        if not position or not self.events or number(self.events[0].position) > number(position):
+            return self
+        return replace(self, events=tuple(each for each in self.events if number(each.position) > number(position)))
+
     def concerns(self, selection: EventSelection) -> bool:
         return bool(self.notice) or any(selection.matches(event, self.places) for event in self.events)
 
@@ -155,9 +161,17 @@ class EventBatch:
         }
         if name := self.workers.get(event.subject):
             document["worker"] = name
+        if by := ran_by(event, self.workers):
+            document["by"] = by
         if place := self.places.get(event.subject):
             document |= {"lane": place.lane, "handler": place.handler}
         return document
+
+
+def number(position: str) -> tuple[int, int]:
+    """A position as numbers, which can be compared."""
+    ms, _, part = position.partition("-")
+    return int(ms), int(part or 0)
 
 
 def left_out(missed: MissedEvents, count: int | None = None) -> bytes:

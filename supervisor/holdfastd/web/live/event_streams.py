@@ -23,7 +23,7 @@ from holdfast.errors import HoldfastError, StoreUnavailableError
 from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
-from holdfastd.web.live.event_feed import EventBatch, EventFeed, EventSelection, left_out, store_notice
+from holdfastd.web.live.event_feed import EventBatch, EventFeed, EventSelection, left_out, number, store_notice
 from holdfastd.web.live.stream_response import stream
 from holdfastd.web.queue.queue_access import QueueAccess, position_of, queue_of, stream_position
 
@@ -201,7 +201,8 @@ async def selected_messages(feed: EventFeed, selection: EventSelection, after: s
             async for text in _earlier(feed, selection, after, began_at):
                 yield text
         async for batches in news:
-            text = b"".join(each.encoded(selection) if isinstance(each, EventBatch) else each for each in batches)
+            new = (each.behind(after) if isinstance(each, EventBatch) else each for each in batches)  # the feed may lag
+            text = b"".join(each.encoded(selection) if isinstance(each, EventBatch) else each for each in new)
             quiet = 0 if text else quiet + 1
             if quiet == PLACE_EVERY:
                 text, quiet = stream_response.place(feed.position), 0
@@ -242,12 +243,6 @@ async def _earlier(feed: EventFeed, selection: EventSelection, after: str, until
         await asyncio.sleep(0)
     if not is_whole and number(position) < number(until):
         yield left_out(MissedEvents(position, until))
-
-
-def number(position: str) -> tuple[int, int]:
-    """A position as numbers, which can be compared."""
-    ms, _, part = position.partition("-")
-    return int(ms), int(part or 0)
 
 
 LAST_EVENT_ID = "last-event-id"

@@ -10,7 +10,8 @@
   const MOST = 200; // rows
 
   let source = null;
-  let last = ""; // position of the last event on the page
+  let last = ""; // position up to which the page has all events
+  let partly = new Set(); // events behind `last`: of an entry of the stream that has not come as a whole
   let paused = false;
   let changed = true;
   let asked = 0;
@@ -43,7 +44,15 @@
         setTimeout(listen, AGAIN);
       }
     };
-    source.onmessage = (message) => take(JSON.parse(message.data));
+    source.onmessage = (message) => {
+      const event = JSON.parse(message.data);
+      if (!isNew(event)) return;
+      take(event);
+      if (message.lastEventId === event.position) {
+        last = event.position;
+        partly.clear();
+      }
+    };
     source.addEventListener("changed", () => { changed = true; });
     source.addEventListener("progress", (message) => showProgress(JSON.parse(message.data)));
     source.addEventListener("store", (message) => {
@@ -76,8 +85,17 @@
     source = null;
   }
 
+  // A connection begins again behind the last whole entry, and the server may tell an event twice: no row stands twice.
+  function isNew(event) {
+    const [ms, part] = event.position.split("-").map(Number);
+    const [lastMs, lastPart] = last.split("-").map(Number);
+    const key = [event.position, event.event, event.id, event.detail].join(" ");
+    if (ms < lastMs || (ms === lastMs && part <= lastPart) || partly.has(key)) return false;
+    partly.add(key);
+    return true;
+  }
+
   function take(event) {
-    if (event.position) last = event.position;
     if (waiting.push(event) === 1) requestAnimationFrame(draw);
     if (waiting.length > MOST) waiting.splice(0, waiting.length - MOST);
   }
@@ -126,7 +144,7 @@
       return { ...known, since: event.at_ms, by: words, words };
     }
     if (event.event === "delayed" && before) return { ...known, words: join(earlier, `again in ${event.sentence.replace("for ", "")}`) };
-    return { ...known, words: join(event.sentence, since && event.event !== "step" ? `in ${span(event.at_ms - since)} ${by}` : by) };
+    return { ...known, words: join(event.sentence, since && event.event !== "step" ? `in ${span(event.at_ms - since)} ${by}` : by || event.by) };
   }
 
   function draw() {

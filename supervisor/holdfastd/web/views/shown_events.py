@@ -114,7 +114,13 @@ def worker_of(event: Happening) -> str:
     """The incarnation of the worker that an event names; empty if it names none."""
     if event.event.startswith("worker-"):
         return event.subject
-    return read_step(f"0 claimed {event.detail}").incarnation if event.event == "claimed" else ""
+    return read_step(f"0 {event.event} {event.detail}").incarnation if event.event in ("claimed", "settled") else ""
+
+
+def ran_by(event: Happening, workers: Mapping[str, str]) -> str:
+    """Which worker ran the turn that an event ends: `by worker 1`. Empty for another event."""
+    worker = worker_of(event) if event.event == "settled" else ""
+    return f"by {workers.get(worker) or f'worker {worker[: history.SHOWN]}'}" if worker else ""
 
 
 # Events of one run of a task are one row: from the newer event to those that join its row if they come just before it.
@@ -157,13 +163,15 @@ class EventRow:
 
     @property
     def words(self) -> str:
-        """The sentence of the head, then how long the run took, and on which worker."""
+        """The sentence of the head, then how long the run took, and on which worker. The length is known if the claim is
+        among the events."""
         head, claim, newest = self.head, self.claim, self.events[0]
         if head is claim:
             return self.by
         took = f"in {span(head.at_ms - claim.at_ms)} " if claim and head.event != "step" else ""
         again = f"again in {self._sentence(newest).removeprefix('for ')}" if head is not newest else ""
-        return "; ".join(filter(None, (self._sentence(head), took + self.by, again)))
+        by = self.by or ran_by(head, self.workers)
+        return "; ".join(filter(None, (self._sentence(head), took + by, again)))
 
     def _sentence(self, event: Happening) -> str:
         return sentence(event.event, self.hide(event.detail), event.at_ms, self.workers)
