@@ -70,7 +70,7 @@ def problem_page(request: Request, status: int, title: str, text: str) -> HTMLRe
     """The page of an error. A thing that does not exist is told calmly, with a way to find another one."""
     near = [(entry.path, entry.title) for entry in ENTRIES if entry.is_above(request.url.path, request.query_params)]
     ways = list(dict.fromkeys([*near, *WAYS]))
-    sought = request.query_params.get("id") or request.query_params.get("name") or request.url.path.rpartition("/")[2]
+    sought = request.query_params.get("id") or request.query_params.get("name") or ""
     known = {
         "title": title,
         "problem": text,

@@ -32,7 +32,16 @@ from holdfast.store import Store
 from holdfast.why.times import moment
 from holdfastd.web.live import stream_response
 from holdfastd.web.queue.queue_access import QueueAccess
-from holdfastd.web.views.shown_events import NOT_OF_TASKS, brief_names, label, page_of, ran_by, sentence, tone, worker_of
+from holdfastd.web.views.shown_events import (
+    NOT_OF_TASKS,
+    brief_names,
+    label,
+    page_of,
+    ran_by,
+    sentence,
+    tone,
+    worker_of,
+)
 
 # The events that the query of a URL selects: `?kind=crashed&kind=settled&lane=mail&handler=send&task=t-1`.
 

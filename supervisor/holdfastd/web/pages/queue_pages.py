@@ -17,6 +17,7 @@ from starlette.responses import Response
 from holdfast.client.manager import TaskManager
 from holdfast.client.task_filter import TaskFilter
 from holdfast.core.batches import BatchPage, BatchRecord, TaskEnd
+from holdfast.core.error_kinds import without_variables
 from holdfast.core.lanes import LaneState, LimitOrder
 from holdfast.core.rollup import HOUR, MINUTE
 from holdfast.core.task_states import State
@@ -228,7 +229,7 @@ async def batch(request: Request) -> Response:
 
 
 class FailedKind(NamedTuple):
-    """The failed tasks of a list with one handler and one kind of error. `reason`: that of the first."""
+    """The failed tasks of a list with one handler and one kind of error. `reason`: without the parts that differ."""
 
     handler: str
     kind_id: str
@@ -240,7 +241,12 @@ def _kinds(tasks: Sequence[TaskRecord]) -> list[FailedKind]:
     """The kinds of errors of these tasks, the most frequent first."""
     first = {(task.name, task.error_kind): task.reason for task in reversed(tasks)}
     counts = Counter((task.name, task.error_kind) for task in tasks)
-    return [FailedKind(*key, first[key], number) for key, number in counts.most_common()]
+    return [FailedKind(*key, _of_kind(first[key]), number) for key, number in counts.most_common()]
+
+
+def _of_kind(reason: str) -> str:
+    kind, colon, message = reason.partition(": ")
+    return f"{kind}{colon}{without_variables(message)}"
 
 
 def _left(batch: BatchRecord) -> float | None:

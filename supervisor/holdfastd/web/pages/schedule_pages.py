@@ -72,8 +72,10 @@ async def schedule(request: Request) -> Response:
 
 
 async def new_schedule(request: Request) -> Response:
-    """The empty form. `?name=` chooses the handler."""
-    return await form(request, {"timezone": "UTC", "name": request.query_params.get("name", "")})
+    """The form with a usual rule. `?name=` chooses the handler."""
+    way, rule = schedule_form.PRESETS[schedule_form.USUAL]
+    typed = {"timezone": "UTC", "name": request.query_params.get("name", ""), "way": way, "rule": rule}
+    return await form(request, typed)
 
 
 async def edit_schedule(request: Request) -> Response:

@@ -99,9 +99,9 @@ SAMPLED = 0.01  # seconds after which no further call begins
 class ChangeSample:
     """The first tasks of a change. `groups`: of these, the number with one handler and one word, the largest first; the
     word is the type of the error, the reason without a type, or the state. `others`: the number of tasks in smaller
-    groups. `retried`: how many were retried before, so that a retry leaves them out. `first`: the first FIRST of the
-    tasks. `is_all`: there are no more tasks. `is_counted`: the groups are those of all tasks, by the store's counts of
-    kinds of errors."""
+    groups. `retried`: how many were retried before, so that a retry leaves them out. `first`: the newest FIRST of
+    these tasks. `is_all`: there are no more tasks. `is_counted`: the groups are those of all tasks, by the store's
+    counts of kinds of errors."""
 
     number: int = 0
     groups: tuple[tuple[str, str, int], ...] = ()
@@ -129,7 +129,7 @@ async def sample_of(access: QueueAccess, change: BulkChange) -> ChangeSample:
         groups=tuple((*group, number) for group, number in largest[:MOST_GROUPS]),
         others=sum(number for _, number in largest[MOST_GROUPS:]),
         retried=len(found) - len(kept),
-        first=tuple(kept[:FIRST]),
+        first=tuple(sorted(kept, key=lambda task: -task.created_ms)[:FIRST]),
         is_all=not cursor,
         is_counted=not cursor or bool(by_kind),
     )

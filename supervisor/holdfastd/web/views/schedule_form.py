@@ -27,6 +27,7 @@ PRESETS = {  # usual rules, each with the kind of rule
     "Weekdays at 09:00": ("cron", "0 9 * * 1-5"),
     "Monthly on the 1st": ("cron", "0 2 1 * *"),
 }
+USUAL = "Daily at 02:00"  # the rule of a new form
 # fmt: off
 TEXTS = (
     "timezone", "anchor", "start", "end", "jitter", "overlap", "misfire", "start_deadline", "on_failure", "backoff",

@@ -163,8 +163,8 @@ class EventRow:
 
     @property
     def words(self) -> str:
-        """The sentence of the head, then how long the run took, and on which worker. The length is known if the claim is
-        among the events."""
+        """The sentence of the head, then how long the run took, and on which worker. The length is known if
+        the claim is among the events."""
         head, claim, newest = self.head, self.claim, self.events[0]
         if head is claim:
             return self.by

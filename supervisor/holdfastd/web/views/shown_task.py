@@ -324,6 +324,7 @@ def _offset(ms: int) -> str:
 
 WIDTH = 1000  # of the picture, in units of the SVG
 NARROWEST = 3.0  # width of the narrowest bar that a user can see
+SHORT_PICTURE_MS = 60_000
 MARK = 4.0  # marks that are closer than this become one
 
 
@@ -387,6 +388,19 @@ class Picture:
     @property
     def length(self) -> str:
         return span(self.end_ms - self.start_ms)
+
+    @property
+    def is_short(self) -> bool:
+        """True if a reader wants the length rather than the times of both ends."""
+        return self.end_ms - self.start_ms < SHORT_PICTURE_MS
+
+    @property
+    def is_single(self) -> bool:
+        """True if one run fills the picture, which then says nothing."""
+        bars = [bar for track in self.tracks for bar in track.bars]
+        runs = [bar for bar in bars if bar.kind is BarKind.RUNS]
+        is_plain = not any(track.marks or track.task for track in self.tracks)
+        return is_plain and len(runs) == 1 and runs[0].width > 0.9 * WIDTH
 
 
 _KINDS = {

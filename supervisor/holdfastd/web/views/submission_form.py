@@ -263,10 +263,6 @@ def _read(each: ArgumentField, text: str) -> dict[str, Any]:
     return {name: _value(each, text)}
 
 
-def _sample(each: ArgumentField) -> str:
-    return each.example or (each.choices[0] if each.choices else "0" if each.kind in _NUMBERS else "…")
-
-
 def _value(each: ArgumentField, text: str) -> Any:
     if each.kind in _NUMBERS or each.choices == BOOLEAN:
         try:
@@ -307,16 +303,20 @@ class SubmissionForm:
 
     @property
     def command(self) -> str:
-        """The command that submits such a task. A required argument without a value stands there as its example."""
+        """The command that submits such a task. A required argument without a value stands there as `<name>`."""
         kwargs: dict[str, Any] = {}
         for each in self.arguments if self.handler.name else ():
+            name = each.name.removeprefix(PREFIX)
+            if each.is_required and not each.value and each.name != WHOLE:
+                kwargs[name] = f"<{name}>"
+                continue
             try:
-                kwargs |= _read(each, each.value or (_sample(each) if each.is_required else ""))
+                kwargs |= _read(each, each.value)
             except ValueError:
                 continue  # the form says what is wrong with it
-        name = ["--name", self.handler.name] if self.handler.name else []
-        content = ["--data", json.dumps(kwargs, ensure_ascii=False)] if kwargs else [] if name else ["hello"]
-        return shlex.join(["supervisor", "submit", *name, *content])
+        named = ["--name", self.handler.name] if self.handler.name else []
+        content = ["--data", json.dumps(kwargs, ensure_ascii=False)] if kwargs else [] if named else ["hello"]
+        return shlex.join(["supervisor", "submit", *named, *content])
 
     @property
     def has_options(self) -> bool:
