@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 STEPS = 250
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", [1, 15, 18, 19, 46])  # together they notice all that breakages_fast has no test for
 async def test_usual_calls_write_and_answer_what_the_whole_operation_does(server_url: str, seed: int) -> None:
     seen = await play_twins(server_url, seed, STEPS)
     assert seen["answered"] > STEPS // 10, seen
