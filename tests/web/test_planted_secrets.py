@@ -18,7 +18,7 @@ SECRET = "hunter2"
 GIVEN = Planting(
     "plain",
     f"connect with password={SECRET} now",
-    {"password": SECRET, "nested": [{"api_key": SECRET, "token": {"deep": SECRET}}]},
+    {"password": SECRET, "nested": [{"api_key": SECRET, "access_token": {"deep": SECRET}}]},
     f"https://example.org/{SECRET}?token={SECRET}",
 )
 

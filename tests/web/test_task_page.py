@@ -261,6 +261,9 @@ async def test_a_picture_ends_with_its_task_and_has_a_row_for_each_task_that_it_
     async with site(redis_settings) as here:
         await here.manager.run_task("first", task_id="before")
         await here.manager.run_task("hello", task_id="t", after=["before"])
+        accepted_ms = await here.store.clock_ms()
+        while await here.store.clock_ms() <= accepted_ms:
+            pass  # a wait of no length is not drawn
         await settle(here, Settle.COMPLETED)
         await here.store.promote(10)
         await settle(here, Settle.FAILED, reason="ValueError: x")
