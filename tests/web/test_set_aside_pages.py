@@ -112,7 +112,7 @@ async def test_dead_letters_show_their_errors_and_are_retried_or_removed(redis_s
             await here.manager.run_task("x", task_id=task_id)
         await give_up(here, redis_settings.queue, f"billing.LimitError: no {SCRIPT}")
         shown = await here.page("/dead")
-        assert '<span class="bad">LimitError</span>' in shown
+        assert '<span class="bad">Limit<wbr>Error</span>' in shown
         assert SCRIPT not in (await here.browser.get("/dead", headers=HTML)).text
         assert (await here.change("/tasks/retry", task_id="a")).status_code == 303
         assert (await here.manager.get_task("a.r1")).state is State.SUBMITTED

@@ -40,6 +40,8 @@ COMMAND = re.compile(
 )
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)")
 LONGEST_ID = 16  # characters of an id in a table
+LONGEST_NAME, TAIL = 20, 10  # characters of a name that is never cut, and of the end of another
+BREAKS = re.compile(r"(?<=[:._/-])(?=[^\W\d])|(?<=[a-z0-9])(?=[A-Z])|(?<=[^\W_A-Z]{16}|[A-Z]{16})(?=\w)")
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,64}")
 FIRE = re.compile(r"(.+)@\d{8}T(\d\d)(\d\d)(\d\d)(?:\.\d+)?Z")
 DISTANCES = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -135,7 +137,8 @@ def environment(redaction: Redaction) -> Environment:
         lstrip_blocks=True,
     )
     times = (when, exactly, moments, seconds, ago, span)
-    own = (*times, commands, count, beginning, raw, short, brief_id, without_modules, rate, rate_words, query_with)
+    names = (brief_id, breakable, middle, without_modules)
+    own = (*times, *names, commands, count, beginning, raw, short, rate, rate_words, query_with)
     found.filters |= {each.__name__: each for each in own}
     found.filters |= {
         "in_brief": partial(arguments_in_brief, hide=redaction.value),
@@ -258,6 +261,20 @@ def beginning(text: str, *, is_whole: bool = False) -> str:
 def without_modules(text: str) -> str:
     """A reason that begins with the class of an error, without the modules of the class."""
     return re.sub(r"^(?:\w+\.)+(?=\w+(?::|$))", "", text)
+
+
+def breakable(text: str) -> str:
+    """The text with the places where a line may break: after a mark, before a capital, and in a very long word."""
+    return Markup("<wbr>").join(BREAKS.split(text))
+
+
+def middle(text: str) -> str:
+    """A name whose end stays in sight: if there is no room, the page cuts it before its last letters."""
+    if len(text) <= LONGEST_NAME:
+        return text
+    return Markup('<span class="middle" title="{}"><span>{}</span><span>{}</span></span>').format(
+        text, text[:-TAIL], text[-TAIL:]
+    )
 
 
 def _plain(value: object) -> object:
