@@ -169,8 +169,8 @@ async def pipe(task: Task, path: str) -> str:
 
 
 async def hold(task: Task, argument: str) -> str:
-    """Keeps the event loop from turning."""
-    with redis.Redis.from_url(os.environ[URL], socket_timeout=None) as client:
+    """Keeps the event loop from turning. The test sees by the name of the connection that the wait has begun."""
+    with redis.Redis.from_url(os.environ[URL], socket_timeout=None, client_name=f"hold:{task.id}") as client:
         client.blpop([f"go:{task.id}"], timeout=LONGEST)
     return argument
 

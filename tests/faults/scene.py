@@ -8,6 +8,7 @@ When the block ends the pool is stopped, and the books are checked: no process l
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -88,6 +89,13 @@ class Scene:
     def go(self, *task_ids: str) -> None:
         for task_id in task_ids:
             self.client.rpush(f"go:{task_id}{self.again}", "1")
+
+    def held(self, task_id: str) -> None:
+        """Waits until a handler holds its event loop for this task: its connection is blocked."""
+        until = time.monotonic() + PATIENCE
+        while not any(each["name"] == f"hold:{task_id}" and "b" in each["flags"] for each in self.client.client_list()):
+            assert time.monotonic() < until, f"{task_id} does not wait\n{self.pool.log_text()}"
+            time.sleep(0.01)
 
     def runs(self, task_id: str) -> int:
         """How often a handler was started with this task."""

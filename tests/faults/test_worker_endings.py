@@ -143,6 +143,7 @@ async def test_worker_that_is_taken_for_dead_wrongly_commits_nothing_and_ends_fe
     async with stage(short_path) as scene:
         await scene.submit("t", text="hold")  # it hears nothing meanwhile
         _, zombie = scene.started("t")
+        scene.held("t")
         (incarnation,) = [each.incarnation for each in scene.pool.status().processes if each.pid == zombie]
         assert await scene.store.recover(incarnation, "test", charged=False) == 1
         delivery, pid = scene.started("t")
