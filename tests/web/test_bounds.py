@@ -1,4 +1,4 @@
-"""What the API takes: the bounds and the default of each parameter and field, in the document and when asked."""
+"""The API's document states the bounds and the default of each parameter and field, and the API keeps to them."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ class Asking:
         return self.redaction.value(value) if self.redaction else value
 
     def seen(self, told: Told, written: dict[str, Any]) -> Any:
-        """What is told, as written, without the secrets that the client may not see. In emitted parts, fewer names hide
-        a value (PartRedaction)."""
+        """The written form of what is told, without secrets if the client is a viewer. In emitted parts, fewer names
+        hide a value (PartRedaction)."""
         if self.redaction is None:
             return written
         of_parts = self.redaction.of_parts.value

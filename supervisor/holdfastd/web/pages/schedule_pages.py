@@ -147,8 +147,8 @@ def _next_fires(access: QueueAccess, typed: Mapping[str, str], now_ms: int) -> T
 
 
 class ScheduleRow(NamedTuple):
-    """What pages say about a schedule. `handler`, `text`: of its tasks. `words`: its rule, with the time zone. `zone`:
-    the time zone, empty if the rule names no time of day. `anchor`: the moment from which an interval counts.
+    """A schedule in the words of the pages. `handler`, `text`: of its tasks. `words`: its rule, with the time zone.
+    `zone`: the time zone, empty if the rule names no time of day. `anchor`: the moment from which an interval counts.
     `by_hand`: an operator asked for the run that ended last."""
 
     handler: str
@@ -196,7 +196,7 @@ def _results(record: ScheduleRecord, lines: Sequence[Occurrence]) -> list[Schedu
 
 
 def _detail(record: ScheduleRecord, line: Occurrence) -> str:
-    """What is worth knowing about a fire: an operator asked for it, or it was late by a second or more."""
+    """The remark beside a fire: an operator asked for it, or it was late by a second or more. Otherwise empty."""
     if is_out_of_turn(record, line.task):
         return "by hand"
     late = LATE.fullmatch(line.detail)

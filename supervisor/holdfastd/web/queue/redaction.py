@@ -156,7 +156,7 @@ class Redaction:
 
     @property
     def of_parts(self) -> Redaction:
-        """What hides the secrets of emitted parts."""
+        """The redaction of emitted parts, with the same patterns."""
         return PartRedaction.of(self.patterns)
 
     def hides(self, name: object) -> bool:
