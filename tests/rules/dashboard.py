@@ -351,8 +351,8 @@ DASHBOARD = (
     ),
     Rule(
         "an order to a host that nobody knows is refused",
-        'if not getattr(given, "create", False):\n    check_known("host"',
-        'if False:\n    check_known("host"',
+        'if not getattr(given, "create", False):\n    create =',
+        "if False:\n    create =",
         "tests/operations/test_faces.py::test_an_act_is_the_same_through_each_face",
     ),
     Rule(

@@ -31,7 +31,7 @@ from holdfast.core.bulk_changes import BulkChange
 from holdfast.store import Store
 from holdfast_config import Settings
 from holdfast_config.web_users import Role
-from holdfastd.operations.known import NameFilter, unknown_names
+from holdfastd.operations.known import NameFilter, check_known, unknown_names
 from holdfastd.operations.notes import AskedChange
 from holdfastd.operations.reading import read_texts
 
@@ -131,10 +131,20 @@ class Doing:
         """Say that a filter, which has found nothing, names a lane or handler that nobody knows."""
         self.asked.hint = await self.call(unknown_names, self.store, self.settings, wanted)
 
-    def create_switch(self, given: msgspec.Struct) -> str:
-        """How the operator asks for a name that nobody knows yet; empty if the act, to which these arguments belong,
-        takes no such name."""
-        return self.operator.face.switch("create") if hasattr(given, "create") else ""
+    async def check_known(
+        self,
+        kind: str,
+        name: str,
+        given: msgspec.Struct,
+        names: Callable[P, Awaitable[set[str]]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> None:
+        """Check a name of a lane, handler or host, unless the act's arguments say `create`. `names`: reads the known
+        names from the store. Raises UnknownNameError, which suggests similar names."""
+        if not getattr(given, "create", False):
+            create = self.operator.face.switch("create") if hasattr(given, "create") else ""
+            check_known(kind, name, await self.call(names, *args, **kwargs), create)
 
     def step(self, done: int) -> None:
         """Record how many items are done so far: Activity has the number if the act ends early."""

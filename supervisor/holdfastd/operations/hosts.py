@@ -14,7 +14,7 @@ from holdfast.core.quiet_hosts import ALL_HOSTS, QuietOrder
 from holdfast.store import Store
 from holdfastd.documents.queue_documents import EndedOrderDocument, OrderDocument, ended_order_document, order_document
 from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.known import Create, check_known
+from holdfastd.operations.known import Create
 from holdfastd.operations.reading import InvalidArgumentError
 
 LONGEST_NAME = 255
@@ -92,8 +92,7 @@ async def _known_host(doing: Doing, given: OrderHosts | ReleaseHosts) -> str:
         return ALL_HOSTS
     if name == ALL_HOSTS or not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or " " in name:
         raise InvalidArgumentError(f"host: {shown(name)} is not the name of a host; leave it out for all hosts", "host")
-    if not getattr(given, "create", False):
-        check_known("host", name, await doing.call(_known_hosts, doing.store), doing.create_switch(given))
+    await doing.check_known("host", name, given, _known_hosts, doing.store)
     return name
 
 

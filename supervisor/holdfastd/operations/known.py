@@ -16,6 +16,7 @@ from holdfast.core.plain_json import shown
 from holdfast.store import Store
 from holdfast_config import Settings
 from holdfastd.operations.error_statuses import UnknownNameError
+from holdfastd.operations.reading import similar
 
 Create = Annotated[bool, Meta(description="Accept a name that nobody knows yet.")]
 MOST = 3  # names that an error suggests
@@ -39,10 +40,8 @@ def check_known(kind: str, name: str, known: Collection[str], create: str) -> No
 
 def meant(name: str, known: Collection[str]) -> str:
     """A hint with similar known names: `did you mean mail?`"""
-    from difflib import get_close_matches  # rarely needed, and every process would keep it
-
-    near = get_close_matches(name, known, MOST)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"
+    found = similar(name, known, MOST)
+    return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(sorted(known)[:MOST]) or 'none'}"
 
 
 async def unknown_names(store: Store, settings: Settings, wanted: NameFilter) -> str:

@@ -18,7 +18,7 @@ from holdfast_config.lanes import rate as read_rate
 from holdfastd.documents.queue_documents import rate_words
 from holdfastd.operations.act import Act, Doing, Reason
 from holdfastd.operations.error_statuses import NotFoundError
-from holdfastd.operations.known import Create, check_known, known_handlers, known_lanes, meant
+from holdfastd.operations.known import Create, known_handlers, known_lanes, meant
 from holdfastd.operations.reading import InvalidArgumentError
 
 BOUNDS = {"running": LaneBound.LIMIT, "per_key": LaneBound.KEYS, "rate": LaneBound.RATE}
@@ -176,17 +176,13 @@ async def known_lane(doing: Doing, name: str, given: msgspec.Struct) -> str:
     """The name of a lane that is changed. Unless `create` is set in the arguments, raises UnknownNameError for an
     unknown lane; the error suggests similar names."""
     lane = check_lane(name)
-    if not getattr(given, "create", False):
-        known = await doing.call(known_lanes, doing.store, doing.settings, lane)
-        check_known("lane", lane, known, doing.create_switch(given))
+    await doing.check_known("lane", lane, given, known_lanes, doing.store, doing.settings, lane)
     return lane
 
 
 async def _known_handler(doing: Doing, given: LimitHandler | ResetHandler) -> str:
     handler = check_name(given.handler)
-    if not getattr(given, "create", False):
-        known = await doing.call(known_handlers, doing.store)
-        check_known("handler", handler, known, doing.create_switch(given))
+    await doing.check_known("handler", handler, given, known_handlers, doing.store)
     return handler
 
 

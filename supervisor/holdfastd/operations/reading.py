@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -83,11 +83,16 @@ def misfit(
 
 def _meant(name: str, known: Sequence[str]) -> str:
     """The argument that was probably meant, or all arguments."""
+    usual = _USUAL_NAMES.get(name.lower(), "")
+    found = [usual] if usual in known else similar(name, known, 1)
+    return f"did you mean {found[0]}?" if found else f"possible are {', '.join(known)}"
+
+
+def similar(name: str, known: Iterable[str], most: int) -> list[str]:
+    """At most so many known names that are similar to this one, the most similar first."""
     from difflib import get_close_matches  # rarely needed, and every process would keep it
 
-    usual = _USUAL_NAMES.get(name.lower(), "")
-    near = [usual] if usual in known else get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else f"possible are {', '.join(known)}"
+    return get_close_matches(name, list(known), most)
 
 
 def kinds_of(hint: Any) -> list[Any]:

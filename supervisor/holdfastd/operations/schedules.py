@@ -16,7 +16,7 @@ from holdfast.core.cadence.moments import read_moment
 from holdfast.errors import InvalidScheduleError, InvalidTaskError
 from holdfastd.documents import printed_times
 from holdfastd.operations.act import Act, Doing, Reason
-from holdfastd.operations.submit_tasks import UNCHECKED, HandlerCalls, Unchecked, unpublished
+from holdfastd.operations.submit_tasks import HandlerCalls, Unchecked, unpublished
 
 ScheduleId = Annotated[str, Meta(description="Id of the schedule.")]
 Owner = Annotated[str, Meta(description="Owner of the schedules. Schedules of other owners are not changed.")]
@@ -91,7 +91,7 @@ async def set_schedule(doing: Doing, given: SetSchedule) -> PutSchedule:
     if given.is_new and await doing.call(doing.store.schedule, name) is not None:
         raise InvalidScheduleError(f"schedule {name} exists already: edit it, or choose another id")
     after = None if given.after is None else read_moment(given.after, given.spec.timezone)
-    calls = _calls(doing, given.unchecked)
+    calls = HandlerCalls.of(doing, unchecked=given.unchecked)
     spec = await _fitted(calls, name, given.spec)
     doing.asked.hint = await _hint(doing, calls)
     put = await doing.manager.schedules.put(name, spec, again=True, after=after)
@@ -128,7 +128,7 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
     All are checked before the first is written. Their handlers and arguments must fit what live workers have published.
     Tasks without a lane get the lane of their handler.
     """
-    schedules, calls = doing.manager.schedules, _calls(doing, given.unchecked)
+    schedules, calls = doing.manager.schedules, HandlerCalls.of(doing, unchecked=given.unchecked)
     declared = await checked(schedules, calls, given)
     doing.asked.hint = await _hint(doing, calls)
     changes = await difference(schedules, declared)
@@ -143,12 +143,6 @@ async def apply_schedules(doing: Doing, given: OwnedSchedules) -> ScheduleDiffer
         await order()
         doing.step(done)
     return changes
-
-
-def _calls(doing: Doing, unchecked: bool) -> HandlerCalls:
-    return HandlerCalls(
-        doing.store, doing.settings.queue_name, doing.retries, unchecked, doing.operator.face.switch(UNCHECKED)
-    )
 
 
 async def checked(schedules: Schedules, calls: HandlerCalls, given: OwnedSchedules) -> OwnedSchedules:

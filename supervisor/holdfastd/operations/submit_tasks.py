@@ -25,6 +25,7 @@ from holdfast.why.outlook import missing
 from holdfastd.operations.act import Act, Doing
 from holdfastd.operations.known import MOST, known_handlers, meant
 from holdfastd.operations.notes import AskedChange
+from holdfastd.operations.reading import similar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,9 +59,7 @@ class TaskReceipt(TypedDict):
 async def submit_tasks(doing: Doing, given: SubmitTasks) -> list[TaskReceipt]:
     """Submit one task, or a list of tasks. The handler of each task, and its arguments, must fit what live workers have
     published."""
-    call = HandlerCalls(
-        doing.store, doing.settings.queue_name, doing.retries, given.unchecked, doing.operator.face.switch(UNCHECKED)
-    )
+    call = HandlerCalls.of(doing, unchecked=given.unchecked)
     fitted = [await _fitted(call, place, spec, len(given.tasks)) for place, spec in enumerate(given.tasks)]
     specs = [_identified(spec) for spec in fitted]
     if not all(call.found.values()):
@@ -142,6 +141,12 @@ class HandlerCalls:
     served: set[str] = field(default_factory=set[str])
     is_away: bool = False
 
+    @classmethod
+    def of(cls, doing: Doing, *, unchecked: bool) -> HandlerCalls:
+        """The checks for an act of an operator."""
+        switch = doing.operator.face.switch(UNCHECKED)
+        return cls(doing.store, doing.settings.queue_name, doing.retries, unchecked, switch)
+
     async def fitted(self, spec: TaskSpec) -> TaskSpec:
         """The task with the lane of its handler. Raises InvalidTaskError if no published schema allows its arguments,
         for a misspelt handler, and for a task without a handler that no live worker of its lane takes. While Redis is
@@ -218,12 +223,10 @@ WRAPPERS = frozenset({"kwargs", "args", "arguments", "data"})  # names under whi
 
 
 def _told(place: str, why: str, free: set[str]) -> str:
-    from difflib import get_close_matches  # rarely needed, and every process would keep it
-
     if place in WRAPPERS and place not in free:
         return f"{place}: {why}; give the arguments themselves, not an object `{place}` with them"
-    near = get_close_matches(place, free, 1)
-    return f"{place}: {why}" + (f", did you mean {near[0]}?" if near and place not in free else "")
+    found = similar(place, free, 1)
+    return f"{place}: {why}" + (f", did you mean {found[0]}?" if found and place not in free else "")
 
 
 async def unpublished(store: Store, call: HandlerCalls) -> str:

@@ -127,7 +127,8 @@ def _courses(notes: Notes, now_ms: int, now: Mapping[str, int]) -> dict[str, tup
     for ms, waiting in notes:
         for lane, course in courses.items():
             course[(ms - now_ms) // MINUTE - 1] = float(waiting.get(lane, 0))
-            course[-1] = float(now.get(lane, 0))
+    for lane, course in courses.items():
+        course[-1] = float(now.get(lane, 0))
     return {lane: (polyline(course), max(each or 0.0 for each in course)) for lane, course in courses.items()}
 
 

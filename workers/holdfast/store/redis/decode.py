@@ -231,6 +231,12 @@ def read_position(cursor: str) -> int:
     return int(cursor or 0)
 
 
+def page_of(rows: list[T], start: int, limit: int) -> tuple[list[T], str]:
+    """A page of a list, and the cursor of the next page (empty at the end). `rows`: read from `start` on, one more than
+    the page has, if there are so many."""
+    return rows[:limit], str(start + limit) if len(rows) > limit else ""
+
+
 def _strange(cursor: str) -> InvalidTaskError:
     return InvalidTaskError(f"cursor {shown(cursor)}: give the cursor of the previous page, or none for the first page")
 

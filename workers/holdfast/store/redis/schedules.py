@@ -32,7 +32,7 @@ from holdfast.core.task_states import State
 from holdfast.core.trail import Chronicle
 from holdfast.errors import UnreadableScheduleError
 from holdfast.store.redis.connection import DAMAGED, RedisPart, Value
-from holdfast.store.redis.decode import pairs, read_position
+from holdfast.store.redis.decode import page_of, pairs, read_position
 
 UNDECLARED_AT_ONCE = 100  # schedules
 UNDECLARED_STEPS = 1000  # a bound, because the search may start over many times
@@ -127,16 +127,17 @@ class RedisSchedules(RedisPart):
         """A page of all schedules. The schedule with the earliest next run comes first; schedules without a next run
         come last."""
         start = read_position(cursor)
-        names = await self._command("ZRANGE", self._keys["schedules"], start, start + limit)
-        records = [await self._schedule(name.decode()) for name in names[:limit]]
-        following = str(start + limit) if len(names) > limit else ""
+        names: list[bytes] = await self._command("ZRANGE", self._keys["schedules"], start, start + limit)
+        names, following = page_of(names, start, limit)
+        records = [await self._schedule(name.decode()) for name in names]
         return SchedulePage(*_sorted(records), cursor=following)
 
     async def schedules_of(self, owner: str, limit: int, cursor: str = "") -> tuple[tuple[str, ...], str]:
         """A page of the ids of an owner's schedules, and the cursor of the next page (empty at the end)."""
         start = read_position(cursor)
-        ids = await self._command("ZRANGE", self._keys["owner"] + owner, start, start + limit)
-        return tuple(name.decode() for name in ids[:limit]), str(start + limit) if len(ids) > limit else ""
+        ids: list[bytes] = await self._command("ZRANGE", self._keys["owner"] + owner, start, start + limit)
+        ids, following = page_of(ids, start, limit)
+        return tuple(name.decode() for name in ids), following
 
     async def retire_schedules(self, seen: str, limit: int) -> Retired:
         """Remove schedules that code has declared and that no live worker declares any more, if workers of the same

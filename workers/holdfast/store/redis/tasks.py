@@ -153,9 +153,10 @@ class RedisTasks(RedisPart):
         newest = "+inf" if before_ms is None else before_ms
         span = (newest, "-inf", "BYSCORE", "REV", "LIMIT", start, limit + 1)
         ids: list[bytes] = await self._command("ZRANGE", self._keys["dead"], *span)
-        answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids[:limit]]
+        ids, following = decode.page_of(ids, start, limit)
+        answers = [(task_id, await self._run("show", task_id, 0)) for task_id in ids]
         tasks, unreadable = decode.readable((task_id, answer) for task_id, answer in answers if answer)
-        return Page(tasks, str(start + limit) if len(ids) > limit else "", unreadable)
+        return Page(tasks, following, unreadable)
 
     async def purge_dead(self, task_ids: Sequence[str]) -> int:
         """Delete the dead letters in this list of tasks; returns their number."""
